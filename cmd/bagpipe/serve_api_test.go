@@ -391,6 +391,43 @@ func TestServeEvents(t *testing.T) {
 	if a := <-waiting; gjson.Get(a.body, "events.0.to").String() != "completed" {
 		t.Errorf("the event: %+v", a)
 	}
+	s.narrowsEvents(first)
+}
+
+// narrowsEvents asks for the events of some items, of TestServeEvents, by what narrows them, and as one who is confined.
+func (s *site) narrowsEvents(first string) {
+	b, t := s.b, s.b.t
+	t.Helper()
+	b.ok("collection", "add", "maps")
+	b.write("in/sheet", "x")
+	b.ok("add", "--workflow", "trial", "--collection", "maps", b.top+"/in/sheet")
+	b.ok("hold", "i2")
+	item := func(label string) string { return gjson.Get(b.ok("show", label, "--json"), "manifest.item").String() }
+	i1, i2, sheet := item("i1"), item("i2"), item("sheet")
+	for query, want := range map[string][]string{
+		"item=" + i1:                       {i1, i1},
+		"collection=maps":                  {sheet},
+		"status=completed&step=look":       {i1},
+		"held=true":                        {i2, i2},
+		"q=sheet":                          {sheet},
+		"facet=collection:maps":            {sheet},
+		"where=collection%20%3D%20%22maps": nil, // no condition
+		"where=collection%20%3D%20maps":    {sheet},
+	} {
+		a := s.ask("GET", "/api/v1/events?wait=1ms&after="+first+"&"+query, "")
+		var got []string
+		for _, e := range gjson.Get(a.body, "events.#.item").Array() {
+			got = append(got, e.String())
+		}
+		if strings.Join(got, " ") != strings.Join(want, " ") || (a.code == 200) != (want != nil) {
+			t.Errorf("events by %s: %d, of %v, not of %v", query, a.code, got, want)
+		}
+	}
+	s.token = b.token("maps")
+	a := s.ask("GET", "/api/v1/events?wait=1ms&after="+first, "")
+	if got := gjson.Get(a.body, "events.#.item").String(); got != `["`+sheet+`"]` || gjson.Get(a.body, "events.#").Int() != 1 {
+		t.Errorf("who is confined to maps is told of %s: %s", got, a.body)
+	}
 }
 
 // Where no run joins packs, as beside pages alone, the pages do: each act of one caller leaves a pack, and with some

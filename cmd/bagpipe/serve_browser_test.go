@@ -224,6 +224,13 @@ func (br *browser) deposits() {
 		}
 		br.do(chromedp.KeyEvent("n"), chromedp.Sleep(300*time.Millisecond), chromedp.WaitReady("main h2 a"))
 	}
+	for key, act := range map[string]string{"s": "skip", "f": "fail", "c": "complete"} { // each leads to its button, and does nothing yet
+		var at string
+		if br.do(chromedp.KeyEvent(key), chromedp.Evaluate("document.activeElement.value", &at)); at != act {
+			b.t.Errorf("the key %s leads to %q", key, at)
+		}
+	}
+	br.do(chromedp.Focus("main h2 a"))
 	br.tabTo("#message")
 	br.do(chromedp.KeyEvent("Read and agreed"))
 	br.tabTo(`button[data-key="c"]`)
