@@ -259,9 +259,6 @@ func (v *verdict) text() string {
 // by names a commit and its author, both foreign.
 func (b breach) by() string {
 	c := b.commit
-	if nameless(c) {
-		return "a commit up to " + c.Hash.String()[:12]
-	}
 	return "commit " + c.Hash.String()[:12] + " by " + ledger.Printable(ledger.OneLine(c.Author.Name+" <"+c.Author.Email+">", 200))
 }
 

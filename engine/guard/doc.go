@@ -29,7 +29,8 @@
 // in the name of the engine that runs here, which that engine did not make, is kept, as
 // attempts only grow, and the item held. So is one by a robot that ended and that no commit
 // before claimed, one by a robot in a person's own commit, and one in another person's name
-// (state.Unclaimed), unless the window is so long that only its ends are compared. A new item is taken as it is: there is nothing
+// (state.Unclaimed), unless more than 50,000 commits came at once, whose ends fit each other, and no
+// keys are listed: of these only the ends are compared. A new item is taken as it is: there is nothing
 // to compare it with.
 //
 // Guard is the ledger's Gate: nothing of this engine happens to an item that was touched

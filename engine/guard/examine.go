@@ -69,15 +69,6 @@ type examiner struct {
 	wrong   string                 // with the signature of the commit at hand; "": nothing
 }
 
-// examineWindow gives the branch at the window's end.
-func (g *Guard) examineWindow(ctx context.Context, w window, seed *branch) (*branch, error) {
-	commits, err := g.commitsOf(ctx, w)
-	if err != nil {
-		return nil, err
-	}
-	return newExaminer(g, w, seed).all(ctx, commits)
-}
-
 func newExaminer(g *Guard, w window, seed *branch) *examiner {
 	return &examiner{looker: &looker{g: g}, w: w, seed: seed,
 		branches: map[gitstore.Hash]*branch{}, heirs: map[gitstore.Hash]int{}, fromHere: map[gitstore.Hash]bool{w.from: true}, within: map[gitstore.Hash]bool{}}

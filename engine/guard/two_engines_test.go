@@ -14,9 +14,11 @@ import (
 	"time"
 
 	"bagpipe/engine"
+	"bagpipe/engine/act"
 	"bagpipe/engine/claim"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/intake"
+	"bagpipe/engine/ledger"
 	"bagpipe/layout"
 	"bagpipe/steps"
 )
@@ -136,7 +138,7 @@ func TestTwoEnginesAnswerOnePush(t *testing.T) {
 }
 
 // An engine that another was far ahead of compares the ends alone: what the other did in
-// between is no breach, and what a person took away is one.
+// between is no breach. What a person took away is one, of that commit.
 func TestAWindowTooLongToGoThrough(t *testing.T) {
 	ctx := context.Background()
 	h := newHouse(t)
@@ -159,7 +161,7 @@ func TestAWindowTooLongToGoThrough(t *testing.T) {
 	}
 	must(t, behind.Ledger.Store.Refresh(ctx))
 	must(t, behind.Guard.LookAtFew(ctx))
-	if len(h.warns) != 1 || !strings.Contains(h.warns[0], "a commit up to") {
+	if len(h.warns) != 1 || !strings.Contains(h.warns[0], "by Ada Archivist") {
 		t.Errorf("warned %q", h.warns)
 	}
 	must(t, behind.Close())
@@ -247,4 +249,75 @@ func TestLookingAheadFindsTheSame(t *testing.T) {
 		}
 	}
 	must(t, e.Close())
+}
+
+// What another engine did lawfully, step by step, is no breach though the ends do not fit each
+// other: an item that was finished and retired, and one that became two versions later.
+func TestAWindowWhoseEndsDoNotFit(t *testing.T) {
+	ctx := context.Background()
+	h := newHouse(t)
+	ran, behind := h.open(), h.open()
+	retired, renewed := h.add(ran), h.add(ran)
+	_, err := ran.Run(ctx, engine.RunOptions{Jobs: 1, Items: []layout.ItemID{renewed}})
+	must(t, err)
+	must(t, behind.Ledger.Store.Refresh(ctx))
+	must(t, behind.Guard.LookAtFew(ctx))
+	behind.Guard.Most(1)
+	for n := range 2 {
+		drop := filepath.Join(t.TempDir(), "drop.txt")
+		must(t, os.WriteFile(drop, []byte{'a' + byte(n)}, 0o644))
+		_, err := ran.Intake.Add(ctx, drop, intake.AddOptions{VersionOf: renewed})
+		must(t, err)
+		_, err = ran.Run(ctx, engine.RunOptions{Jobs: 1})
+		must(t, err)
+	}
+	must(t, act.Retire(ctx, ran.Act, retired, "done"))
+	tip := git(t, h.root, "rev-parse", "HEAD")
+	must(t, behind.Ledger.Store.Refresh(ctx))
+	must(t, behind.Guard.LookAtFew(ctx))
+	if len(h.warns) != 0 || git(t, h.root, "rev-parse", "HEAD") != tip {
+		t.Errorf("what was lawful was answered: %q", h.warns)
+	}
+	must(t, behind.Close())
+	must(t, ran.Close())
+}
+
+// Where keys are listed each commit is looked at for its signature, however many there are.
+func TestAWindowTooLongOfSignedCommits(t *testing.T) {
+	ctx := context.Background()
+	h := newHouse(t)
+	behind := h.open()
+	item := h.add(behind)
+	clone := filepath.Join(t.TempDir(), "clone")
+	git(t, t.TempDir(), "clone", "-q", h.root, clone)
+	commit := func(file, text, committer, email string) {
+		at := filepath.Join(clone, filepath.FromSlash(file))
+		must(t, os.MkdirAll(filepath.Dir(at), 0o777))
+		must(t, os.WriteFile(at, []byte(text), 0o644))
+		git(t, clone, "add", file)
+		git(t, clone, "-c", "author.name=Ada", "-c", "author.email=ada@example.org", "-c", "committer.name="+committer, "-c", "committer.email="+email,
+			"commit", "-qm", file)
+	}
+	look := func() {
+		git(t, clone, "push", "-q")
+		must(t, behind.Ledger.Store.Refresh(ctx))
+		must(t, behind.Guard.LookAtFew(ctx))
+	}
+	commit(layout.SignersFile, "keeper@example.org ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ1yFTSzJ2RlNwlyDlbtUfJBbwvYzmNYNgJd0mZu2lP3\n", "Ada", "ada@example.org")
+	settings := git(t, clone, "show", "HEAD:"+layout.SettingsFile)
+	commit(layout.SettingsFile, settings+"trust: {require: [people]}\n", "Ada", "ada@example.org")
+	look()
+	behind.Guard.Most(1)
+	if len(h.warns) != 0 {
+		t.Fatalf("warned %q", h.warns)
+	}
+	manifest := layout.ItemDir(item) + "/" + layout.ManifestJSON
+	commit(manifest, strings.Replace(git(t, clone, "show", "HEAD:"+manifest), `"label": "`, `"label": "other `, 1), "Ada", "ada@example.org")
+	commit("notes.txt", "one", "Ada", "ada@example.org")
+	commit("notes.txt", "two", ledger.CommitterName, ledger.CommitterEmail+"host")
+	look()
+	if len(h.warns) != 1 || !strings.Contains(h.warns[0], "vouches for") {
+		t.Errorf("warned %q", h.warns)
+	}
+	must(t, behind.Close())
 }
