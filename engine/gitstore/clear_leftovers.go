@@ -4,13 +4,20 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"bagpipe/engine/gitstore/internal/maintain"
 	"bagpipe/engine/gitstore/internal/odb"
 	"bagpipe/engine/gitstore/internal/ref"
 	"bagpipe/engine/gitstore/internal/repo"
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
 )
 
 // clearLeftovers removes the leftovers of dead Bagpipe processes. It holds the turn lock, so
@@ -89,4 +96,55 @@ func clearTemp(r *repo.Repo) error {
 		}
 	}
 	return makeKeep(r)
+}
+
+// gitsAfter is how old a file is that a git which was killed left: git writes to such a file all
+// the time, and is given no hour.
+const gitsAfter = time.Hour
+
+// gitsLeftovers are the files that a git program writes objects to before they have their names,
+// and the reports of a git fast-import that found no room.
+func gitsLeftovers(root string) (all []string) {
+	for _, pattern := range []string{"objects/pack/tmp_*", "objects/??/tmp_obj_*", "fast_import_crash_*"} {
+		found, _ := filepath.Glob(filepath.Join(root, layout.RepositoryDir, pattern)) // the pattern is one
+		all = append(all, found...)
+	}
+	return all
+}
+
+// cleared runs a git program that writes objects, and removes what it leaves where it fails: on a
+// full disk each try would take what room there is. What a git left that was killed before
+// goes first.
+func cleared(root string, run func() error) error {
+	before := gitsLeftovers(root)
+	var errs []error
+	for _, path := range before {
+		if info, err := os.Lstat(path); err == nil && time.Since(info.ModTime()) > gitsAfter && unused(path) {
+			errs = append(errs, layout.RemoveIfThere(path))
+		}
+	}
+	err := run()
+	if err == nil {
+		return errors.Join(errs...)
+	}
+	for _, path := range gitsLeftovers(root) {
+		if !slices.Contains(before, path) && unused(path) {
+			errs = append(errs, layout.RemoveIfThere(path))
+		}
+	}
+	return errors.Join(append([]error{err}, errs...)...)
+}
+
+// unused reports whether no process has a file open.
+func unused(path string) bool {
+	f, err := disk.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	if _, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_WRLCK); err != nil { // another has it open, or the disk cannot tell
+		return false
+	}
+	_, err = unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_UNLCK)
+	return err == nil
 }

@@ -61,7 +61,11 @@ func (s *Store) JoinCommit(ctx context.Context, parents [2]Hash, files map[strin
 		}
 	}
 	in.WriteString("\nget-mark :1\ndone\n")
-	out, err := gitSays(ctx, s.repo.Root, in.Bytes(), slices.Concat(safely, []string{"fast-import", "--quiet", "--force", "--done"})...)
+	var out []byte
+	err = cleared(s.repo.Root, func() (err error) {
+		out, err = gitSays(ctx, s.repo.Root, in.Bytes(), slices.Concat(safely, []string{"fast-import", "--quiet", "--force", "--done"})...)
+		return err
+	})
 	if err != nil {
 		return Hash{}, err
 	}

@@ -169,24 +169,61 @@ func (w *mending) beside(ctx context.Context, in *os.File, args ...string) error
 	if in != nil {
 		cmd.Stdin = in
 	}
-	return cmd.Run()
+	var wrong bytes.Buffer
+	cmd.Stderr = &wrong
+	err := cmd.Run()
+	if said := strings.ToLower(wrong.String()); err != nil && (strings.Contains(said, "no space left") || strings.Contains(said, "diskspace")) {
+		return fmt.Errorf("git %s: %w: %s", args[0], errNoRoom, gitsReason(wrong.String()))
+	}
+	return err
 }
 
-func (w *mending) mend(ctx context.Context, wanted, packs map[string]bool, loose []string) (m Mended, err error) {
-	m.Packs, m.Missing = []string{}, []string{}
-	bad := filepath.Join(w.scratch, "loose")
-	for _, name := range loose { // out of the way; they come back if nothing has them
-		if err := errors.Join(os.MkdirAll(bad, 0o755), os.Rename(w.loosePath(name), filepath.Join(bad, name))); err != nil {
-			return m, err
-		}
-	}
+var errNoRoom = errors.New("the disk is full")
+
+// unpack has what can be read of the damaged packs.
+func (w *mending) unpack(ctx context.Context, packs map[string]bool) error {
 	for base := range packs {
 		pack, err := os.Open(base + ".pack")
 		if err != nil {
 			continue
 		}
-		_ = w.beside(ctx, pack, "unpack-objects", "-r", "-q") // whatever it can
+		err = w.beside(ctx, pack, "unpack-objects", "-r", "-q")
 		pack.Close()
+		if errors.Is(err, errNoRoom) { // what it could not write is not missing
+			return err
+		}
+	}
+	return nil
+}
+
+// putBack brings damaged loose objects back that nothing replaced.
+func (w *mending) putBack(bad string, loose []string) (err error) {
+	for _, name := range loose {
+		if _, there := os.Lstat(w.loosePath(name)); there != nil {
+			if errMove := os.Rename(filepath.Join(bad, name), w.loosePath(name)); !errors.Is(errMove, fs.ErrNotExist) { // it was not moved yet
+				err = errors.Join(err, errMove)
+			}
+		}
+	}
+	return err
+}
+
+func (w *mending) mend(ctx context.Context, wanted, packs map[string]bool, loose []string) (m Mended, err error) {
+	m.Packs, m.Missing = []string{}, []string{}
+	bad := filepath.Join(w.scratch, "loose")
+	replaced := false
+	defer func() {
+		if !replaced {
+			err = errors.Join(err, w.putBack(bad, loose))
+		}
+	}()
+	for _, name := range loose { // out of the way; they come back if nothing has them
+		if err := errors.Join(os.MkdirAll(bad, 0o755), os.Rename(w.loosePath(name), filepath.Join(bad, name))); err != nil {
+			return m, err
+		}
+	}
+	if err := w.unpack(ctx, packs); err != nil {
+		return m, err
 	}
 	for round := range mendRounds {
 		if err := w.reachable(ctx, wanted); err != nil {
@@ -214,16 +251,9 @@ func (w *mending) mend(ctx context.Context, wanted, packs map[string]bool, loose
 		return m, err
 	}
 	if len(m.Missing) > 0 {
-		for _, name := range loose {
-			if _, err := os.Lstat(w.loosePath(name)); err != nil {
-				err := os.Rename(filepath.Join(bad, name), w.loosePath(name))
-				if err != nil {
-					return m, err
-				}
-			}
-		}
 		return m, nil
 	}
+	replaced = true
 	m.Missing, m.Loose = []string{}, len(loose)
 	for base := range packs {
 		m.Packs = append(m.Packs, filepath.Base(base)+".pack")
@@ -313,7 +343,11 @@ func (w *mending) find(ctx context.Context, lacking []string) (n int, err error)
 	i := 0
 	for name := range strings.Lines(string(names)) {
 		if name = strings.TrimSpace(name); want[name] {
-			if err := w.beside(ctx, nil, "hash-object", "-w", "--no-filters", "--", all[i]); err == nil {
+			err := w.beside(ctx, nil, "hash-object", "-w", "--no-filters", "--", all[i])
+			if errors.Is(err, errNoRoom) {
+				return n, err
+			}
+			if err == nil {
 				delete(want, name)
 				n++
 			}

@@ -151,7 +151,10 @@ func gitSays(ctx context.Context, root string, in []byte, args ...string) ([]byt
 	var out, wrong bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(in), &out, &wrong
 	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("git %s: %w: %s", args[0], err, bytes.TrimSpace(wrong.Bytes()))
+		for len(args) > 2 && args[0] == "-c" { // the program's name comes after
+			args = args[2:]
+		}
+		return nil, fmt.Errorf("git %s: %w: %s", args[0], err, gitsReason(wrong.String()))
 	}
 	return out.Bytes(), nil
 }

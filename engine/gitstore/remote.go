@@ -141,9 +141,12 @@ func Fetch(ctx context.Context, root, remote string) (map[string]Hash, error) {
 	if err := dropDeadLocks(root, at, remoteTags+remote, remoteOffers+remote, anchorRefs); err != nil {
 		return nil, err
 	}
-	_, failed := askRemote(ctx, root, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules", "--", remote,
-		"+refs/heads/main*:"+at+"main*", "refs/heads/site/*:"+at+"site/*",
-		"+"+anchorRefs+"*:"+remoteTags+remote+"/*", "+"+offerRefs+"*:"+remoteOffers+remote+"/*")
+	failed := cleared(root, func() error {
+		_, err := askRemote(ctx, root, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules", "--", remote,
+			"+refs/heads/main*:"+at+"main*", "refs/heads/site/*:"+at+"site/*",
+			"+"+anchorRefs+"*:"+remoteTags+remote+"/*", "+"+offerRefs+"*:"+remoteOffers+remote+"/*")
+		return err
+	})
 	if err := takeAnchors(ctx, root, remote); err != nil {
 		return nil, err
 	}
