@@ -175,11 +175,11 @@ func newEngine(root string, o Options) (*Engine, error) {
 	e.Fixity = fixity.New(l, e.Settings, e.Folder, e.Index, e.Act, e.Attempt.Targets)
 	e.Disposal = disposal.New(disposal.Rooms{Ledger: l, Settings: e.Settings, Guard: e.Guard, Index: e.Index,
 		Targets: e.Attempt.Targets, Withdraw: e.Delivery.WithdrawAll})
-	e.Notices.Others = notices.Others{Disposal: e.Disposal, Search: e.Search}
 	e.Catalog = catalog.New(l, e.Settings, e.Intake)
 	e.Reader = reader.New(l, e.Settings, e.Intake)
 	e.Attempt.PlaceMoved, e.Folder.Roots, e.Fixity.Gone = e.Catalog.Want, e.Catalog.PlaceRoot, e.Catalog.Gone
 	e.Schedule = schedule.New(l, e.Settings, deeds{e}.byName(), deeds{e}.readyOf)
+	e.Notices.Others = notices.Others{Disposal: e.Disposal, Search: e.Search, Schedule: e.Schedule}
 	e.Guard.Requires = settings.RequiredAt
 	e.Settings.OnChange(e.Index.ApplyLimits)
 	e.Settings.OnChange(e.Index.CountDeployed)

@@ -9,7 +9,8 @@
 //
 // News has a key, and is told once: what stands now and was not told is new, what was told and
 // stands no more is mended. Failures, people and stalls are asked of the index; fixity and
-// schedules are read from the commits since the last look. A digest is made when something is
+// schedules are read from the commits since the last look, and at the first asked of the index and of the
+// schedules' states. A digest is made when something is
 // new, the last one is as old as every: says, and the hours are not quiet. It is written down
 // with its identifier, and what it tells of, before it is sent: a crash sends it once more,
 // under the same identifier. A mail that the server takes for some, and refuses for now for others, is

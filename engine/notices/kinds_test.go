@@ -104,3 +104,45 @@ func TestEachKindIsTold(t *testing.T) {
 		t.Errorf("told again: %+v", d)
 	}
 }
+
+// A copy found damaged, and a schedule that failed, before the first look of notify: are told with it, and that
+// they are well again.
+func TestWhatStoodBeforeTheFirstLookIsTold(t *testing.T) {
+	h := &hook{}
+	server := httptest.NewServer(h)
+	defer server.Close()
+	b := newBench(t, "{url: '"+server.URL+"', of: [fixity, schedules, mended]}")
+	ctx, root := t.Context(), b.e.Root()
+	b.put(root, "schedules/s.yaml", "schema: 1\nname: s\ntrigger: {cron: '0 0 1 1 *'}\ndo: {command: [sh, -c, 'test -e well']}\n")
+	b.must(b.e.Settings.Sync(ctx))
+	b.must(b.e.Index.Load(ctx))
+	fire := func() {
+		_, _, err := b.e.Schedule.Fire(ctx, b.e.Ledger.ByPerson(), "s", nil)
+		b.must(err)
+	}
+	fire()
+	dir := t.TempDir()
+	b.put(dir, "sheet.txt", "the bytes")
+	var item layout.ItemID
+	b.must(b.e.Intake.AddAll(ctx, []string{filepath.Join(dir, "sheet.txt")}, intake.AddOptions{}, func(a intake.Admitted, err error) { b.must(err); item = a.Item }))
+	source := filepath.Join(root, layout.ItemDir(item), "source", "sheet.txt")
+	b.must(os.Chmod(source, 0o644))
+	check := func(data string) {
+		b.must(os.WriteFile(source, []byte(data), 0o644))
+		_, err := b.e.Fixity.Run(ctx, fixity.Which{}, func(fixity.Result) {})
+		b.must(err)
+	}
+	check("the bites")
+	if d := b.told(h); d == nil || len(d.Counts) != 2 || d.Counts["fixity"] != 1 || d.Counts["schedules"] != 1 || !strings.Contains(strings.Join(d.Lines(), "\n"), "sheet.txt") {
+		t.Fatalf("it tells %+v", d)
+	}
+	if d := b.told(h); d != nil {
+		t.Errorf("told again: %+v", d)
+	}
+	check("the bytes")
+	b.put(root, "well", "")
+	fire()
+	if d := b.told(h); d == nil || len(d.Counts) != 1 || d.Counts["mended"] != 2 {
+		t.Errorf("it tells %+v", d)
+	}
+}

@@ -141,15 +141,19 @@ func (t *Teller) suspended(all map[string]News) {
 	}
 }
 
-// events takes in what the commits tell since the last look. At the first there is nothing
-// before; after a history that was replaced it begins anew.
+// events takes in what the commits tell since the last look. The first, and that after a history that
+// was replaced, takes in what stands of the commits before: items held as damaged, and schedules whose last
+// firing failed.
 func (t *Teller) events(ctx context.Context, v gitstore.View, k *kept) error {
 	since, err := gitstore.ParseHash(k.Commit)
 	if err == nil {
 		_, err = t.ledger.Store.At(since)
 	}
 	k.Commit = v.Commit().String()
-	if err != nil || since == v.Commit() {
+	switch {
+	case err != nil:
+		return t.stood(k)
+	case since == v.Commit():
 		return nil
 	}
 	var found []gitstore.Commit
@@ -170,18 +174,47 @@ func (t *Teller) events(ctx context.Context, v gitstore.View, k *kept) error {
 	return nil
 }
 
+// stood takes in what commits told before the first look, and stands.
+func (t *Teller) stood(k *kept) error {
+	for it := range t.index.Loaded().With(queue.Held) {
+		if _, found, is := strings.Cut(it.HeldBy, ": "+state.HeldByFixity); is {
+			k.Events[damaged+string(it.ID)] = News{Kind: notice.Fixity, Item: it.ID, Collection: it.Collection, Label: it.Label, Message: ledger.OneLine(found, 300)}
+		}
+	}
+	unwell, err := schedule.Unwell(t.Schedule)
+	for _, r := range unwell {
+		due := layout.FormatTime(r.Last.Due)
+		k.Events["schedule "+r.Name+" "+due] = News{Kind: notice.Schedules, Schedule: r.Name, Message: r.Last.Outcome + ", due " + due, Since: r.Last.Ended}
+	}
+	return err
+}
+
+// damaged begins the keys of items of which a copy is damaged.
+const damaged = "fixity "
+
+// said is what a commit says, in a line.
+func said(c gitstore.Commit) string {
+	var lines []string
+	for line := range strings.Lines(c.Body) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return ledger.OneLine(strings.Join(lines, "; "), 300)
+}
+
 // take takes in one commit.
 func (k *kept) take(c gitstore.Commit) {
 	item, name, due := trailer(c, "Bagpipe-Item"), trailer(c, "Bagpipe-Schedule"), trailer(c, "Bagpipe-Due")
 	if outcome := trailer(c, "Bagpipe-Fixity"); outcome != "" {
 		if outcome != layout.FixityFailed {
-			delete(k.Events, "fixity "+item)
+			delete(k.Events, damaged+item)
 			if strings.Contains(c.Body, ": mended from ") {
-				k.Events[once+"healed "+item+" "+c.Hash.String()] = News{Kind: notice.Fixity, Item: layout.ItemID(item), Message: ledger.OneLine(c.Body, 300), Since: c.When}
+				k.Events[once+"healed "+item+" "+c.Hash.String()] = News{Kind: notice.Fixity, Item: layout.ItemID(item), Message: said(c), Since: c.When}
 			}
 			return
 		}
-		k.Events["fixity "+item] = News{Kind: notice.Fixity, Item: layout.ItemID(item), Message: ledger.OneLine(c.Body, 300), Since: c.When}
+		k.Events[damaged+item] = News{Kind: notice.Fixity, Item: layout.ItemID(item), Message: said(c), Since: c.When}
 		return
 	}
 	key := "schedule " + name + " "

@@ -19,6 +19,7 @@ import (
 	"bagpipe/engine/index"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/notice"
+	"bagpipe/engine/schedule"
 	"bagpipe/engine/search"
 	"bagpipe/engine/settings"
 	"bagpipe/layout"
@@ -63,6 +64,7 @@ type Teller struct {
 type Others struct {
 	Disposal *disposal.Keeper
 	Search   *search.Searches
+	Schedule *schedule.Keeper
 }
 
 // New gives the teller of a workspace.
