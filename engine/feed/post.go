@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -109,7 +110,9 @@ func (f *Feeds) postOf(v gitstore.View, c gitstore.Commit) (*Post, *audience.Boo
 	}
 	p := &Post{ID: c.Hash.String(), Date: c.When.UTC(), Poster: book.Named(strings.TrimSpace(c.Author.Email))}
 	if said[postTrailer] != "" {
-		err = p.ofFile(v, said[postTrailer])
+		if err = p.ofFile(v, said[postTrailer]); p.Data != nil {
+			p.Data["person"] = personOf(p, c, book)
+		}
 	} else if p = p.ofTransition(book, said); p != nil {
 		err = p.lookUp(f.ledger, v, c, layout.ItemID(said["Bagpipe-Item"]), book)
 	}
@@ -168,14 +171,17 @@ func (p *Post) ofTransition(book *audience.Book, said map[string]string) *Post {
 	return p
 }
 
+// personOf is the poster's name: that of feeds/people, else the commit's.
+func personOf(p *Post, c gitstore.Commit, book *audience.Book) string {
+	if person := book.People[p.Poster]; person != nil && person.Name != "" {
+		return person.Name
+	}
+	return cmp.Or(c.Author.Name, p.Poster)
+}
+
 // lookUp completes a post from the item's records as of its commit.
 func (p *Post) lookUp(l *ledger.Ledger, v gitstore.View, c gitstore.Commit, id layout.ItemID, book *audience.Book) error {
-	if p.Data["person"] = c.Author.Name; p.Data["person"] == "" {
-		p.Data["person"] = p.Poster
-	}
-	if person := book.People[p.Poster]; person != nil && person.Name != "" {
-		p.Data["person"] = person.Name
-	}
+	p.Data["person"] = personOf(p, c, book)
 	if text := strings.TrimSpace(c.Body); text != "" {
 		p.Data["message"] = ledger.OneLine(text, 500)
 	}

@@ -6,6 +6,7 @@ import (
 	htmltemplate "html/template"
 	"io"
 	"io/fs"
+	"maps"
 	"strings"
 	texttemplate "text/template"
 
@@ -96,15 +97,17 @@ func summary(texts []byte) (map[string]string, error) {
 	return by, nil
 }
 
-// valuesOf is what templates are filled with.
+// valuesOf is what templates are filled with: the data, and what the commit says, which no data of a post
+// stand in for.
 func valuesOf(p *Post) map[string]any {
-	values := map[string]any{"type": p.Type, "collection": p.Collection, "app": p.App, "date": p.Date, "poster": p.Poster, "person": p.Poster}
+	values := map[string]any{"person": p.Poster}
 	for key, value := range p.Data {
 		if text, is := value.(string); is {
 			value = ledger.Printable(text)
 		}
 		values[key] = value
 	}
+	maps.Copy(values, map[string]any{"type": p.Type, "collection": p.Collection, "app": p.App, "date": p.Date, "poster": p.Poster})
 	return values
 }
 
