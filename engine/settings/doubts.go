@@ -9,14 +9,16 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"text/template"
 
 	"bagpipe/engine/audience"
 	"bagpipe/engine/fault"
 	"bagpipe/layout"
 )
 
-// doubting looks for names below feeds/ that nothing has. They are no mistakes, as the file of a
-// person may come with a later push.
+// doubting looks below feeds/ for names that nothing has, addresses of several people, and templates that
+// cannot be parsed. They are no mistakes: the file of a person may come with a later push, and of templates the
+// next in line serves.
 type doubting struct {
 	book        *audience.Book
 	isNone      func(collection string) bool
@@ -60,7 +62,7 @@ func Doubts(ctx context.Context, root string) ([]error, error) {
 		name := strings.TrimSuffix(path.Base(p), ".yaml")
 		switch path.Dir(p) {
 		case audience.PeopleDir:
-			d.person(sources[p], d.book.People[name])
+			d.person(sources[p], name)
 		case audience.CollectionsDir:
 			d.collection(sources[p], "$", name)
 			c := d.book.Collections[name]
@@ -73,7 +75,36 @@ func Doubts(ctx context.Context, root string) ([]error, error) {
 			d.all = append(d.all, &layout.FileError{File: layout.SignersFile, Text: "lies in the workspace, where nothing reads it: it is edited in a clone, and pushed"})
 		}
 	}
-	return d.all, nil
+	err = d.templates(v, audience.Dir+"/templates")
+	return d.all, err
+}
+
+// templates doubts those of feeds that cannot be parsed.
+func (d *doubting) templates(v tree, dir string) error {
+	entries, err := v.List(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		p := path.Join(dir, e.Name)
+		switch {
+		case e.IsDir:
+			err = d.templates(v, p)
+		case strings.HasSuffix(p, ".tmpl"):
+			var data []byte
+			if data, err = v.ReadFile(p); err != nil {
+				break
+			}
+			if _, wrong := template.New(p).Parse(string(data)); wrong != nil {
+				text := strings.TrimPrefix(wrong.Error(), "template: "+p+":")
+				d.all = append(d.all, &layout.FileError{File: p, Text: "cannot be used, and the next in line serves: line " + text})
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // know takes in which collections there are. A clone has no inbox, whose folders say so where
@@ -91,7 +122,13 @@ func (d *doubting) know(k *checker, v tree, p string, data []byte) {
 	d.isNone = func(name string) bool { return !k.isCollection(s, name) }
 }
 
-func (d *doubting) person(y *layout.YAML, p *audience.Person) {
+func (d *doubting) person(y *layout.YAML, name string) {
+	p := d.book.People[name]
+	for i, address := range p.Addresses {
+		if other := d.book.Named(address); other != name {
+			d.doubt(y, fmt.Sprintf("$.addresses[%d]", i), fmt.Sprintf("%s is an address of %s, too, who is taken for whoever uses it", address, other), "")
+		}
+	}
 	d.people(y, "$.follows", p.Follows)
 	d.controls(y, p.OptOut)
 }
