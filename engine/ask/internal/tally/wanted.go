@@ -231,12 +231,11 @@ func (a *Ages) add(ages []int, since []int64) {
 func (t *Table[Item]) sift(s *sieve, sums [][]int, ages []int) (items int) {
 	const few = 100
 	parts := min(runtime.GOMAXPROCS(0), 1+t.items/few)
-	found, of := make([]int, parts), make([][][]int, parts)
+	found, of, all := make([]int, parts), make([][][]int, parts), append(slices.Clone(sums), ages)
 	var counting sync.WaitGroup
 	for n := range parts {
-		own := *s
-		of[n] = make([][]int, 0, len(sums)+1)
-		for _, sum := range append(slices.Clone(sums), ages) {
+		own := *s // its room is one goroutine's
+		for _, sum := range all {
 			of[n] = append(of[n], make([]int, len(sum)))
 		}
 		counting.Go(func() {
@@ -246,7 +245,7 @@ func (t *Table[Item]) sift(s *sieve, sums [][]int, ages []int) (items int) {
 	counting.Wait()
 	for n := range parts {
 		items += found[n]
-		for c, sum := range append(slices.Clone(sums), ages) {
+		for c, sum := range all {
 			for i, more := range of[n][c] {
 				sum[i] += more
 			}
