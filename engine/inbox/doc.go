@@ -53,7 +53,7 @@
 //     count for the drop's own name only: dotfiles inside a folder are content.
 //   - A folder without files, or a file without bytes, waits 10 × Quiet, since
 //     people make a folder first and copy afterwards, and is then bad.
-//   - A folder that may be the rest of one that was taken waits for a person (late.go).
+//   - What may be the rest of a drop that was taken waits for a person (late.go).
 //   - Links, FIFOs, sockets, devices, and what cannot be read or is named too
 //     deep make a settled drop bad. None of them is ever opened.
 //

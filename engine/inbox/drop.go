@@ -42,6 +42,7 @@ type Companions struct {
 type seen struct {
 	foreign    bool     // an entry of it belongs to another account
 	byQuiet    bool     // it settles by quiet alone: no marker, list or rename says that it is whole
+	joins      bool     // others can belong to the same drop: it is a set, or a file of one
 	set        []member // its files, if it is a set: they lie beside each other, Path is the first, Kind is Folder
 	sig        content.Signature
 	markerSeen string // which file, in which state, the marker was

@@ -42,11 +42,12 @@ func (p *place) judge(ctx context.Context, name, path string) error {
 	}
 	still, first := b.stillFor(d, p.foreign)
 	// The names are looked at last: an inbox may hold many files that merely wait.
-	if first && p.foundWhole(s, path) && !p.mayHaveCompanions(d) {
+	d.joins = p.mayHaveCompanions(d)
+	if first && p.foundWhole(s, path) && !d.joins {
 		b.noteMoved(path, looked)
 	}
 	d.byQuiet = p.set.Complete == ByQuiet && len(s.Lists) == 0
-	if b.wasMovedIn(d) && !p.mayHaveCompanions(d) || marker.covers(d) || p.whole.covers(d) {
+	if b.wasMovedIn(d) && !d.joins || marker.covers(d) || p.whole.covers(d) {
 		still, d.byQuiet = max(still, unseenFactor*p.set.Quiet), false
 	}
 	reason, quiet := p.whyWait(d, s, still)
@@ -75,7 +76,7 @@ func (p *place) settle(ctx context.Context, d Drop, s content.Survey, reason str
 		}
 	}
 	if reason == "" && p.paused == "" {
-		if w, late := p.lateFor(d, s); late {
+		if w, late := p.lateFor(ctx, d, s); late {
 			f.Waiting = append(f.Waiting, w)
 			return nil
 		}

@@ -2,7 +2,7 @@ package inbox
 
 import (
 	"bytes"
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +16,6 @@ import (
 	"bagpipe/engine/fault"
 	"bagpipe/engine/inbox/internal/content"
 	"bagpipe/layout"
-	"bagpipe/layout/disk"
 )
 
 // The rules are: a drop that settled by quiet alone may have been half a copy, whose
@@ -24,15 +23,19 @@ import (
 // for a person, when it settles by quiet alone, too, its oldest file was written after
 // the drop was taken and within lateFactor × Quiet, at least lateLeast, and it is no copy
 // made anew: a folder with a file path in common with the one that was taken, a file that
-// begins with the same bytes. A side-car that comes as late waits, too.
+// begins with the same bytes. A side-car that comes as late waits, too. So does a loose file
+// that would have been of the same drop as others, had it come with them: of a set that was
+// taken, or of one that is whole with it and the file that was taken.
 //
-// Takings are noted in .bagpipe/taken/HEX.json, by the digest of the path. Without the
-// note, as after .bagpipe was removed, a late folder is a drop like any other.
+// Takings are noted in .bagpipe/taken/HEX.json, by the digest of the path, and those to which
+// others can belong in .bagpipe/taken-sets/HEX.json. Without the note, as after .bagpipe was
+// removed, what is late is a drop like any other.
 
 const (
 	lateFactor = 10
 	lateLeast  = 10 * time.Minute
 	sweepEvery = time.Minute
+	lateSweep  = 2 // a late file settles some time after it was written: its set is known for so much longer
 	headLen    = 4 // as long as the marks by which most formats begin
 )
 
@@ -40,20 +43,74 @@ const (
 func (s *settling) lateWithin() time.Duration { return max(lateFactor*s.Quiet, lateLeast) }
 
 // lateFor has a settled drop wait for a person that may be the rest of another.
-func (p *place) lateFor(d Drop, s content.Survey) (w Waiting, late bool) {
+func (p *place) lateFor(ctx context.Context, d Drop, s content.Survey) (w Waiting, late bool) {
 	if !d.byQuiet || d.IsSet() || s.Bad != nil || s.Empty() {
 		return w, false
 	}
+	w = Waiting{Drop: d, Barred: true}
 	n, ok := p.takenBy(d.Path, s.Oldest)
-	if !ok {
+	taken := ""
+	if ok {
+		taken = p.box.whereTaken(n, d.Name)
+	}
+	if taken != "" && !madeAnew(d, taken) {
+		w.Reason = n.late(d.Name) + "this may be the rest of its copy; drop the whole under another name and remove this"
+	} else if n, ok = p.belongsTo(ctx, d.Name); ok && p.isLate(n, s.Oldest) {
+		w.Reason = n.lateAs(n.Name) + "this would have been of the same drop; drop all of its files once more"
+	} else {
 		return w, false
 	}
-	taken := p.box.whereTaken(n, d.Name)
-	if taken == "" || madeAnew(d, taken) {
-		return w, false
+	w.Remedies = []fault.Remedy{{Verb: fault.AddVersion, Item: n.Item}, {Verb: fault.AddDrop, Name: d.Path, Collection: d.Collection, Batch: d.Batch}}
+	return w, true
+}
+
+// belongsTo gives the note of what was taken from here a while ago that a loose file belongs to.
+func (p *place) belongsTo(ctx context.Context, name string) (n taking, ok bool) {
+	if p.late == nil {
+		p.late = map[string]taking{}
+		if p.joins {
+			p.joinLate(ctx)
+		}
 	}
-	return Waiting{Drop: d, Barred: true, Reason: n.late(d.Name) + "this may be the rest of its copy; drop the whole under another name and remove this",
-		Remedies: []fault.Remedy{{Verb: fault.AddVersion, Item: n.Item}, {Verb: fault.AddDrop, Name: d.Path, Collection: d.Collection, Batch: d.Batch}}}, true
+	n, ok = p.late[name]
+	return n, ok
+}
+
+// joinLate asks which loose files belong together with files that were taken.
+func (p *place) joinLate(ctx context.Context) {
+	taken := map[string]taking{} // by the names that are not here any more
+	for _, n := range p.box.joinedTakings(p.dir, p.box.opt.Now().Add(-lateSweep*p.set.lateWithin())) {
+		for _, enc := range n.Files {
+			if name, err := layout.DecodePath(enc); err == nil && !p.names[name] {
+				taken[name] = n
+			}
+		}
+	}
+	if len(taken) == 0 {
+		return
+	}
+	names := slices.Collect(maps.Keys(taken))
+	for _, e := range p.entries {
+		if s := p.sets[e.Name()]; p.mayJoin(e) && (s == nil || s.Lacks != "") {
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	for _, s := range p.box.opt.Together(ctx, p.collection, p.dir, names) {
+		i := slices.IndexFunc(s.Files, func(name string) bool { return !p.names[name] })
+		if i < 0 {
+			continue
+		}
+		n := taken[s.Files[i]]
+		if name, err := layout.DecodePath(n.Name); err != nil || s.Lacks != "" && len(n.Files) == 1 || p.box.whereTaken(n, name) == "" {
+			continue
+		}
+		for _, name := range s.Files {
+			if p.names[name] {
+				p.late[name] = n
+			}
+		}
+	}
 }
 
 // lateSidecar says of which item a side-car is about that has been still; empty: of none.
@@ -72,12 +129,20 @@ func (p *place) lateSidecar(e fs.DirEntry, about string) (why string) {
 // takenBy gives the note of the drop that was taken from a path, where what was written at
 // a time may be late for it.
 func (p *place) takenBy(path string, written time.Time) (n taking, ok bool) {
-	n, ok = p.box.readTaking(path)
-	return n, ok && !written.Before(n.At.Add(-content.Tick)) && written.Sub(n.At) <= p.set.lateWithin()
+	n, ok = p.box.readTaking(takenDir, path)
+	return n, ok && p.isLate(n, written)
 }
 
-func (n taking) late(name string) string {
-	return fmt.Sprintf("late: %s was taken in as item %s at %s, and ", layout.EncodePath(name), n.Item.Short(), layout.FormatTime(n.At))
+// isLate reports whether what was written at a time may be late for what was taken.
+func (p *place) isLate(n taking, written time.Time) bool {
+	return !written.Before(n.At.Add(-content.Tick)) && written.Sub(n.At) <= p.set.lateWithin()
+}
+
+func (n taking) late(name string) string { return n.lateAs(layout.EncodePath(name)) }
+
+// lateAs is late for a name that is percent-encoded.
+func (n taking) lateAs(name string) string {
+	return fmt.Sprintf("late: %s was taken in as item %s at %s, and ", name, n.Item.Short(), layout.FormatTime(n.At))
 }
 
 // madeAnew reports whether a drop is another copy, or another kind, of what was taken.
@@ -135,19 +200,23 @@ func (b *Box) sweepTakings() error {
 		keep = max(keep, s.lateWithin())
 	}
 	b.inForce.mu.Unlock()
-	entries, err := os.ReadDir(b.path(takenDir))
+	return errors.Join(b.sweepNotes(takenDir, keep), b.sweepNotes(joinedDir, lateSweep*keep))
+}
+
+// sweepNotes removes those of a folder that are older than keep, of paths at which nothing lies.
+func (b *Box) sweepNotes(dir string, keep time.Duration) error {
+	entries, err := os.ReadDir(b.path(dir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	var errs []error
 	for _, e := range entries {
 		info, err := e.Info()
-		if err != nil || now.Sub(info.ModTime()) <= keep {
+		if err != nil || b.opt.Now().Sub(info.ModTime()) <= keep {
 			continue
 		}
-		var n taking
-		file := b.path(takenDir, e.Name())
-		if data, err := disk.ReadFile(file); err == nil && json.Unmarshal(data, &n) == nil {
+		file := b.path(dir, e.Name())
+		if n, ok := readNote(file); ok {
 			if path, err := b.lengthen(n.Path); err == nil && content.Exists(path) {
 				continue
 			}

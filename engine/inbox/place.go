@@ -23,9 +23,10 @@ type place struct {
 	collection layout.Name
 	set        *settling
 	dir        string
-	sets       map[string]*Set // by each of their files
-	joins      bool            // files are joined to sets here
-	left       int             // how much lies in it that may become items yet
+	sets       map[string]*Set   // by each of their files
+	joins      bool              // files are joined to sets here
+	late       map[string]taking // what files here would have been of the same drop as; nil: not asked yet
+	left       int               // how much lies in it that may become items yet
 }
 
 // listing is a folder of drops as it was listed.

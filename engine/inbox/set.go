@@ -137,8 +137,9 @@ func (p *place) judgeSet(ctx context.Context, s *Set) error {
 		d.Marker, d.markerSeen = marker.path, marker.seen
 	}
 	still, _ := b.stillFor(d, p.foreign)
+	d.byQuiet, d.joins = p.set.Complete == ByQuiet, true
 	if marker.covers(d) || p.whole.covers(d) {
-		still = max(still, unseenFactor*p.set.Quiet)
+		still, d.byQuiet = max(still, unseenFactor*p.set.Quiet), false
 	}
 	reason, quiet := p.whyWait(d, all, still)
 	switch {

@@ -106,15 +106,15 @@ func (b *taker) seize(ctx context.Context, d Drop, got Result, sync bool) Result
 	if got.Err != nil {
 		return got
 	}
-	if d.IsSet() {
-		return b.seizeSet(ctx, d, got, sync)
-	}
 	t := got.Taken
 	if d.Stays != "" {
 		return b.seizeOriginal(ctx, d, t)
 	}
 	if err := b.noteTaking(d, t); err != nil {
 		return b.giveUp(got, err)
+	}
+	if d.IsSet() {
+		return b.seizeSet(ctx, d, got, sync)
 	}
 	err := error(unix.EXDEV) // of another account: copied, as from another file system
 	if !d.foreign {
