@@ -41,7 +41,7 @@ func TestMetrics(t *testing.T) {
 	_, text := get("/metrics")
 	for _, want := range []string{"bagpipe_items 1\n", `bagpipe_drops_total{outcome="admitted"} 1` + "\n", "bagpipe_engines 1\n", "bagpipe_healthy 1\n",
 		`bagpipe_steps{workflow="accession",step="deposit",status="completed"} 1` + "\n", `bagpipe_free_bytes{of="workspace"} `,
-		`bagpipe_commit_seconds_total{part="publish"} 0.`, "bagpipe_commits_total 1", `bagpipe_step_run_seconds_total{workflow="accession",step="bag",status="completed"} 0.`} {
+		`bagpipe_commit_seconds_total{part="build"} 0.`, `bagpipe_commit_seconds_total{part="pack"} 0.`, `bagpipe_commit_seconds_total{part="sync"} 0.`, `bagpipe_commit_seconds_total{part="branch"} 0.`, "bagpipe_commits_total 1", `bagpipe_step_run_seconds_total{workflow="accession",step="bag",status="completed"} 0.`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

@@ -8,9 +8,16 @@ import (
 // Figures are what a store has committed since it was opened.
 type Figures struct {
 	Commits, Groups int
-	Largest         int           // commits in one group
-	Building        time.Duration // making commits
-	Publishing      time.Duration // writing and syncing packs, and the branch
+	Largest         int // commits in one group
+	Took
+}
+
+// Took is how long groups were made durable, by what was done.
+type Took struct {
+	Building time.Duration // commits, trees and the pack's objects
+	Packing  time.Duration // writing the pack and its index
+	Syncing  time.Duration // of the two, of the branch's new value and of their folder
+	Moving   time.Duration // the branch, with a sync of its folder
 }
 
 // figures counts; used by the owner, read by anybody.
@@ -19,14 +26,16 @@ type figures struct {
 	f  Figures
 }
 
-func (c *figures) add(commits int, building, publishing time.Duration) {
+func (c *figures) add(commits int, took Took) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.f.Commits += commits
 	c.f.Groups++
 	c.f.Largest = max(c.f.Largest, commits)
-	c.f.Building += building
-	c.f.Publishing += publishing
+	c.f.Building += took.Building
+	c.f.Packing += took.Packing
+	c.f.Syncing += took.Syncing
+	c.f.Moving += took.Moving
 }
 
 // Figures tells what was committed so far.

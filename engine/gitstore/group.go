@@ -3,6 +3,7 @@ package gitstore
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"bagpipe/engine/gitstore/internal/odb"
 	"bagpipe/engine/gitstore/internal/ref"
@@ -81,7 +82,7 @@ func (o *owner) tryRound(reqs []*request, hold bool) (int, error) {
 	if err := o.publish(b, lock); err != nil {
 		return n, err
 	}
-	o.known.figures.add(len(b.entries), made.Sub(begin), o.opts.Now().Sub(made))
+	o.known.figures.add(len(b.entries), Took{Building: made.Sub(begin), Packing: b.packed.Sub(made), Syncing: b.synced.Sub(b.packed), Moving: o.opts.Now().Sub(b.synced)})
 	o.remember(b)
 	return n, nil
 }
@@ -91,6 +92,8 @@ type built struct {
 	ref.Move
 	changes []FileChange
 	entries []odb.GraphEntry
+
+	packed, synced time.Time // when its pack was written, and was durable
 }
 
 // build applies the requests one after the other. A request whose edit is refused gets its

@@ -36,10 +36,12 @@ func (o *owner) publish(b *built, lock *ref.Lock) error {
 	if err := p.write(pack, index); err != nil {
 		return errors.Join(fmt.Errorf("write pack: %w", err), p.remove())
 	}
+	b.packed = o.opts.Now()
 	prepareRef := func() error { return errors.Join(lock.Write(b.To), o.locker.CloseOld()) }
 	if err := p.sync(prepareRef); err != nil {
 		return errors.Join(fmt.Errorf("sync pack: %w", err), p.remove())
 	}
+	b.synced = o.opts.Now()
 	if err := o.repo.DB.Add(p.base, index); err != nil {
 		return errors.Join(fmt.Errorf("read the pack's index: %w", err), p.remove())
 	}
