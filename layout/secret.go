@@ -90,7 +90,7 @@ func readSecret(path string) (string, error) {
 // IsSecretName reports whether the name of a variable says that its value is a secret.
 func IsSecretName(name string) bool {
 	upper := "_" + strings.ToUpper(name)
-	for _, end := range []string{"_PASSWORD", "_PASSWD", "_PASSPHRASE", "_SECRET", "_TOKEN", "_API_KEY", "_APIKEY", "_SECRET_KEY", "_ACCESS_KEY", "_PRIVATE_KEY", "_CREDENTIALS"} {
+	for _, end := range []string{"PASSWORD", "PASSWD", "PASSPHRASE", "_PASS", "SSHPASS", "MYSQL_PWD", "_SECRET", "_TOKEN", "_API_KEY", "_APIKEY", "_SECRET_KEY", "_ACCESS_KEY", "_PRIVATE_KEY", "_CREDENTIALS"} {
 		if strings.HasSuffix(upper, end) {
 			return true
 		}

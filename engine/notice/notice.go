@@ -104,7 +104,7 @@ func (n *Wish) check() (key string, err error) {
 	if n.URL != "" {
 		u, err := url.Parse(n.URL)
 		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil {
-			return ".url", fmt.Errorf("expected an address such as https://example.org/hook, without a password, not %q", n.URL)
+			return ".url", fmt.Errorf("expected an address such as https://example.org/hook, without a password%s", notThis(u, n.URL))
 		}
 	}
 	if n.Secret != (layout.Secret{}) && n.URL == "" {
@@ -148,4 +148,12 @@ func SigningKey(text string) ([]byte, error) {
 		return nil, fmt.Errorf("the secret is empty")
 	}
 	return key, nil
+}
+
+// notThis shows what stands where an address is wanted, unless a password may be in it.
+func notThis(u *url.URL, text string) string {
+	if u == nil || u.User != nil {
+		return ""
+	}
+	return fmt.Sprintf(", not %q", text)
 }

@@ -171,7 +171,7 @@ func checkTree(t tree, root string, robots map[layout.Name]steps.Builtin) (paths
 	for _, p := range paths {
 		data, err := t.ReadFile(p)
 		if err == nil {
-			if err = k.checkFile(p, data); err == nil {
+			if err = k.checkEdit(p, data); err == nil {
 				err = k.crossCheck(t, defs, p, data)
 			}
 		}

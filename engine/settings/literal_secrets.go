@@ -1,11 +1,10 @@
 package settings
 
 import (
+	"bytes"
 	"maps"
-	"net/url"
 	"slices"
 
-	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
 
@@ -22,12 +21,28 @@ func refuseSecrets(y *layout.YAML, at string, env map[string]string) error {
 	return nil
 }
 
-func refusePassword(y *layout.YAML, a *state.Alert) error {
-	if a == nil {
-		return nil
+// refusePasswords refuses a file with an address that has a password in it, wherever it stands, as in a comment:
+// https://ADA:PASSWORD@HOST. One that a shell puts in from a variable, https://ada:$PASSWORD@HOST, is none.
+func refusePasswords(p string, data []byte) error {
+	for at := 0; ; {
+		i := bytes.Index(data[at:], []byte("://"))
+		if i < 0 {
+			return nil
+		}
+		at += i + len("://")
+		who, _, is := bytes.Cut(untilHost(data[at:]), []byte("@"))
+		if _, password, has := bytes.Cut(who, []byte(":")); is && has && len(password) > 0 && password[0] != '$' {
+			line := bytes.LastIndexByte(data[:at], '\n') + 1
+			return &layout.FileError{File: p, Line: bytes.Count(data[:at], []byte("\n")) + 1, Column: at - line + 1,
+				Text: "expected an address without a password: settings are committed, and hold no secrets"}
+		}
 	}
-	if u, err := url.Parse(a.URL); err == nil && u.User != nil {
-		return y.Errorf("$.alert.url", "expected an address without a password: settings are committed; a command can read it elsewhere")
+}
+
+// untilHost is what an address has before its path.
+func untilHost(address []byte) []byte {
+	if end := bytes.IndexAny(address, "/?# \t\r\n\"'`<>,"); end >= 0 {
+		return address[:end]
 	}
-	return nil
+	return address
 }

@@ -104,6 +104,15 @@ func (k *checker) checkFile(p string, data []byte) error {
 	return err
 }
 
+// checkEdit is checkFile of one that is not committed yet. Of one with a password nothing else is said, which
+// could show it.
+func (k *checker) checkEdit(p string, data []byte) error {
+	if err := refusePasswords(p, data); err != nil {
+		return err
+	}
+	return k.checkFile(p, data)
+}
+
 // parse reads and checks one settings file; its errors are *layout.FileError. What it
 // answers with is read by many, and changed by nobody.
 func (k *checker) parse(p string, data []byte) (any, error) {

@@ -357,7 +357,7 @@ func (t *together) commit(ctx context.Context, so *Source) error {
 // what it says of others.
 func (so *Source) checkEdit(p string, edited []byte) (refused *layout.FileError, err error) {
 	if edited != nil {
-		err = so.check.checkFile(p, edited)
+		err = so.check.checkEdit(p, edited)
 	}
 	if err == nil {
 		var v gitstore.View
