@@ -93,6 +93,9 @@ func TestWhichWorker(t *testing.T) {
 		f.ok("submit", "--server", base, "--token", filepath.Join(f.top, "token"), "--workflow", "far", "--on", "w2", filepath.Join(f.top, "in", label))
 	}
 	f.done("a", "b", "c", "d")
+	if n := f.counter(endedFar)(); n < 8 {
+		t.Errorf("%d steps ended by the engine's figures; two of each of four items did at workers", n)
+	}
 	for _, label := range []string{"a", "b", "c", "d"} {
 		if shown := f.step(label, "never"); shown.Get("status").String() != "skipped" || !strings.Contains(shown.String(), "no worker that could do nobody-has-it came within 1s") {
 			t.Errorf("%s: never: %s", label, shown)

@@ -44,6 +44,7 @@ func (a Abroad) RunnerOf(process string) string { return a.ledger.Site.Runner(pr
 // is over then, and Err says what went wrong, if anything did. cancelled is called when a
 // person cancels the attempt; the engine then ends it with End.
 func (w *Away) Lend(ctx context.Context, to Worker, cancelled func(error)) (ref layout.AttemptRef, ok bool) {
+	w.a.index.Lent(to.Engine)
 	skipped, err := skip(ctx, w.Work)
 	if err == nil && !skipped {
 		w.attempt, err = w.a.begin(ctx, w.Entry, to, true)
@@ -192,6 +193,7 @@ func (a Abroad) Adopt(ref layout.AttemptRef, cancelled func(error), hurried func
 		return nil, false, nil
 	}
 	w = a.NewAway(entry, hurried, done)
+	w.a.index.Lent(ref.Key.Engine)
 	w.attempt = &claimed{AttemptRef: ref, by: Worker{Engine: ref.Key.Engine, Runner: runner}, at: s.Attempts[ref.Key].Claimed}
 	w.begun(w.attempt.at)
 	w.attempt.given.look(a.ledger.Path(layout.ItemDir(ref.Item)), ref.Step, rec.Committed.Manifest, rec.Committed.Execution)

@@ -27,6 +27,7 @@ type Keeper struct {
 	derived derived      // what index was derived from
 	ended   func(Ended)  // told of this engine's ended steps while it runs; nil: not
 
+	lent     sync.Map                 // the workers that this engine lent steps to: layout.EngineID
 	facets   atomic.Pointer[[]string] // the paths whose values the index holds; set when it is begun
 	saving   sync.WaitGroup           // checkpoints being written,
 	saveTurn sync.Mutex               // one at a time

@@ -284,13 +284,13 @@ func (ke *Keeper) reload(index *queue.Index, v gitstore.View, n *noted) {
 	told := ke.ended
 	ke.mu.Unlock()
 	if told != nil && was != nil {
-		tellEnded(told, ke.ledger.ID, was, is)
+		tellEnded(told, ke.ours, was, is)
 	}
 }
 
-// tellEnded tells the run, in the order of the commits, which steps this engine
+// tellEnded tells the run, in the order of the commits, which steps of its attempts
 // ended on an item.
-func tellEnded(told func(Ended), own layout.EngineID, was, is *queue.Item) {
+func tellEnded(told func(Ended), ours func(layout.EngineID) bool, was, is *queue.Item) {
 	if len(was.Runs) > len(is.Runs) {
 		return
 	}
@@ -299,7 +299,7 @@ func tellEnded(told func(Ended), own layout.EngineID, was, is *queue.Item) {
 		var last *Ended
 		for i := range now.Steps {
 			s := &now.Steps[i]
-			if i >= len(before.Steps) || s.Current == before.Steps[i].Current && s.Status == before.Steps[i].Status || s.Current.Engine != own || s.Status == state.InProgress {
+			if i >= len(before.Steps) || s.Current == before.Steps[i].Current && s.Status == before.Steps[i].Status || s.Status == state.InProgress || !ours(s.Current.Engine) {
 				continue
 			}
 			if last != nil {
@@ -328,9 +328,18 @@ type Ended struct {
 	Done      bool          // the workflow came to its end with it
 }
 
-// tell sets who is told of ended steps.
+// TellEnded sets who is told of ended steps.
 func (ke *Keeper) TellEnded(f func(Ended)) {
 	ke.mu.Lock()
 	defer ke.mu.Unlock()
 	ke.ended = f
+}
+
+// Lent notes that this engine has lent steps to a worker: what ends there ends by this engine.
+func (ke *Keeper) Lent(worker layout.EngineID) { ke.lent.Store(worker, true) }
+
+// ours reports whether attempts with this identifier are this engine's, or a worker's that it lent to.
+func (ke *Keeper) ours(of layout.EngineID) bool {
+	_, lent := ke.lent.Load(of)
+	return lent || of == ke.ledger.ID
 }
