@@ -27,7 +27,7 @@ func shellText(r fault.Remedy) string {
 		fault.Release:         {"bagpipe release", item},
 		fault.Mend:            {"bagpipe fixity run --mend", item},
 		fault.PutBack:         {"bagpipe fixity run --mend", item},
-		fault.GetPayload:      {"bagpipe payload get", item, "--from PLACE"},
+		fault.GetPayload:      {"bagpipe payload get", item, "--from", cmp.Or(r.From, "PLACE")},
 		fault.ShowConflict:    {"bagpipe conflict show", item},
 		fault.Recall:          {"bagpipe recall", item},
 		fault.Activate:        {"bagpipe workflow activate", item, r.Run},

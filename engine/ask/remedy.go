@@ -116,6 +116,9 @@ func remedyOfFailed(l *ledger.Ledger, it *queue.Item, run *queue.Run, i int) Rem
 	if r := addChanged(l, it, run.Steps[i].Message); r.Verb != fault.None {
 		return r
 	}
+	if said := run.Steps[i].Message; folder.SaysAbsent(said) {
+		return Remedy{Verb: fault.GetPayload, Item: it.ID, From: folder.KeptAt(said)}
+	}
 	verb := fault.Retry
 	if run.Steps[i].Kind == state.ContentKind && !run.Plan.Steps[i].Manual { // a robot would find the same again
 		if it.Parent == nil {

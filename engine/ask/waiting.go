@@ -311,6 +311,8 @@ func (re *Reasons) failedWaiting(w *Waiting, run *queue.Run, i int) (open bool) 
 		if w.Remedy.Verb == fault.AddVersion && w.Remedy.Name == "" { // nothing of the source changed
 			w.Again = Remedy{Verb: fault.Retry, Item: w.Remedy.Item, Run: run.Name, Step: w.Step}
 			w.Instead = Remedy{Verb: fault.Skip, Item: w.Remedy.Item, Run: run.Name, Step: w.Step}
+		} else if w.Remedy.Verb == fault.GetPayload { // or they are put back by hand
+			w.Again = Remedy{Verb: fault.Retry, Item: w.Remedy.Item, Run: run.Name, Step: w.Step}
 		}
 	case run.Internal != "":
 	default:

@@ -14,7 +14,7 @@ const (
 	Release       Verb = "release"       // Item
 	Mend          Verb = "mend"          // Item, whose copies are damaged
 	PutBack       Verb = "put-back"      // Item, whose bytes in the workspace are damaged
-	GetPayload    Verb = "get-payload"   // Item, whose bytes another site has
+	GetPayload    Verb = "get-payload"   // Item, whose bytes are not here; From where they are, if that is known
 	ShowConflict  Verb = "show-conflict" // Item
 	Recall        Verb = "recall"        // Item
 	Activate      Verb = "activate"      // Item, Run
@@ -81,7 +81,7 @@ type Remedy struct {
 	Account    string // gets the access
 	Collection layout.Name
 	Batch      layout.Name // empty: none
-	From       string      // a commit
+	From       string      // a commit, or where bytes are
 	To         string      // a commit
 }
 

@@ -88,7 +88,7 @@ type Moved struct {
 }
 
 // FromDeposit asks PayloadGet for the item's deposited bag.
-const FromDeposit = "deposit"
+const FromDeposit = folder.FromDeposit
 
 // PayloadGet brings the bytes of an item: from the folder of a workspace or of a backup, from
 // HOST:FOLDER by rsync over ssh, or FromDeposit.

@@ -90,7 +90,7 @@ func bytesElsewhere(m layout.Manifest, x *state.Execution) string {
 	}
 	kept := ""
 	if at, _, _ := strings.Cut(lastSaid(x, time.Time{}, "deposited "), ";"); at != "" {
-		kept = "; its bag is kept, " + at
+		kept = bagKept + at
 	}
 	if freed := Freed(m, x); freed != "" {
 		return fmt.Sprintf("the bytes of item %s were removed from this workspace once they were deposited (%s)%s; the steps before that need them put back into %s/%s",
@@ -103,7 +103,8 @@ func bytesElsewhere(m layout.Manifest, x *state.Execution) string {
 
 // What a step says whose item's bytes are not in the workspace.
 const (
-	absent = " are not in this workspace: "
+	absent  = " are not in this workspace: "
+	bagKept = "; its bag is kept, "
 	// NotHere is what a step says that waits for the bytes of another site's item.
 	NotHere = "the item's bytes are not here"
 )
@@ -111,6 +112,17 @@ const (
 // SaysAbsent reports whether a step's message is that the item's bytes are not in the workspace.
 func SaysAbsent(message string) bool {
 	return strings.Contains(message, NotHere) || strings.Contains(message, absent)
+}
+
+// FromDeposit names the item's deposited bag among the places that bytes come from.
+const FromDeposit = "deposit"
+
+// KeptAt is FromDeposit where a step's message says that the item's bag is kept; empty: it does not.
+func KeptAt(message string) string {
+	if strings.Contains(message, bagKept) {
+		return FromDeposit
+	}
+	return ""
 }
 
 // takenBy is who registered the version that an item is at, as HOST:PID.
