@@ -1,6 +1,6 @@
 #!/bin/sh
 # make dist: for each architecture a static binary in an archive and a Debian package, with
-# the manual page, completions, the unit and example settings; checksums, and what the
+# the manual page, completions, the unit, example settings, alert rules and a dashboard; checksums, and what the
 # binary is made of (CycloneDX). dist.sh VERSION [ARCH…]
 set -eu
 cd "$(dirname "$0")/.."
@@ -27,7 +27,7 @@ for arch in "${@:-amd64 arm64}"; do
 		done
 		cp LICENSE README.md CHANGELOG.md testdata/packaging/bagpipe.service "$stage/"
 		cp -r docs "$stage/docs"
-		cp -r templates/bagpipe.yaml templates/workflows templates/rules "$stage/examples/"
+		cp -r templates/bagpipe.yaml templates/workflows templates/rules testdata/monitoring "$stage/examples/"
 		GOFLAGS=-mod=mod $go run "$cyclonedx" bin -json -std -noserial -version "$version" -output "dist/$name.cdx.json" "$stage/bagpipe" 2>dist/.log || { cat dist/.log; exit 1; }
 		tar -C dist --sort=name --owner=0 --group=0 --numeric-owner -czf "dist/$name.tar.gz" "$name"
 		# A Debian version begins with a digit.

@@ -118,7 +118,8 @@ func TestThePackageInstalls(t *testing.T) {
 	}
 	does("dpkg", "--root="+root, "--log=/dev/null", "-i", packages[0])
 	for _, file := range []string{"usr/bin/bagpipe", "usr/share/man/man1/bagpipe.1", "lib/systemd/system/bagpipe.service", "usr/share/bash-completion/completions/bagpipe",
-		"usr/share/zsh/vendor-completions/_bagpipe", "usr/share/fish/vendor_completions.d/bagpipe.fish", "usr/share/doc/bagpipe/README.md", "usr/share/doc/bagpipe/examples/bagpipe.yaml"} {
+		"usr/share/zsh/vendor-completions/_bagpipe", "usr/share/fish/vendor_completions.d/bagpipe.fish", "usr/share/doc/bagpipe/README.md", "usr/share/doc/bagpipe/examples/bagpipe.yaml",
+		"usr/share/doc/bagpipe/examples/monitoring/alerts.yaml", "usr/share/doc/bagpipe/examples/monitoring/dashboard.json"} {
 		if _, err := os.Stat(filepath.Join(root, file)); err != nil {
 			t.Error(err)
 		}
