@@ -117,7 +117,7 @@ func extent(ring orb.Ring, per float64) *Extent {
 	return &Extent{
 		Bounds:   []float64{round(b.Min[0], per), round(b.Min[1], per), round(b.Max[0], per), round(b.Max[1], per)},
 		Centre:   []float64{round(b.Center()[0], per), round(b.Center()[1], per)},
-		Boundary: spell(shape(simple(ring)), int(per)),
+		Boundary: spell(shape(simple(ring, maxVertices)), int(per)),
 	}
 }
 

@@ -32,7 +32,7 @@ func globe(ring orb.Ring) (*Extent, []string) {
 		ring[i][0] += shift
 	}
 	e := extent(ring, degree)
-	e.Optimised = spell(cut(shape(simple(ring))), degree)
+	e.Optimised = spell(cut(shape(cuttable(ring))), degree)
 	e.Bounds[2], e.Centre[0] = west(e.Bounds[2]), west(e.Centre[0])
 	if b.Max[0]-b.Min[0] > 360-1e-6 {
 		e.Bounds[0], e.Bounds[2] = -180, 180
@@ -74,6 +74,30 @@ func unroll(ring orb.Ring) (out orb.Ring, pole bool) {
 	return append(out, orb.Point{last[0], lat}, orb.Point{out[0][0], lat}, out[0]), true
 }
 
+// cuttable is simple of a ring that is cut where it crosses the antimeridian: each of two parts has the two corners there
+// more, and ends where it began. One that crosses it more than twice would be cut into parts that touch themselves, and its
+// convex hull is taken.
+func cuttable(ring orb.Ring) orb.Ring {
+	if ring.Bound().Max[0] <= 180 {
+		return simple(ring, maxVertices)
+	}
+	out := simple(ring, maxVertices-5)
+	if crossings(out) > 2 {
+		out = simple(Hull(out), maxVertices-5)
+	}
+	return out
+}
+
+// crossings is how often a ring goes from one side of the antimeridian to the other.
+func crossings(ring orb.Ring) (n int) {
+	for i := 1; i < len(ring); i++ {
+		if (ring[i-1][0] > 180) != (ring[i][0] > 180) {
+			n++
+		}
+	}
+	return n
+}
+
 // cut divides what crosses the antimeridian.
 func cut(g orb.Geometry) orb.Geometry {
 	p, ok := g.(orb.Polygon)
@@ -84,10 +108,11 @@ func cut(g orb.Geometry) orb.Geometry {
 	for _, side := range []float64{0, 360} {
 		box := orb.Bound{Min: orb.Point{side - 180, -90}, Max: orb.Point{side + 180, 90}}
 		part := clip.Polygon(box, orb.Clone(p).(orb.Polygon))
-		for _, r := range part {
+		for at, r := range part {
 			for i := range r {
-				r[i][0] -= side
+				r[i] = orb.Point{round(r[i][0]-side, degree), round(r[i][1], degree)}
 			}
+			part[at] = slices.Compact(r) // a corner on the antimeridian came twice
 		}
 		if len(part) > 0 && math.Abs(planar.Area(part)) > 0 {
 			parts = append(parts, part)
@@ -96,9 +121,9 @@ func cut(g orb.Geometry) orb.Geometry {
 	return parts
 }
 
-// simple gives a ring of at most maxVertices that does not cross itself: simplified, or
+// simple gives a ring of at most so many vertices that does not cross itself: simplified, or
 // where that does not do, its convex hull.
-func simple(ring orb.Ring) orb.Ring {
+func simple(ring orb.Ring, most int) orb.Ring {
 	if len(ring) < 4 {
 		return ring
 	}
@@ -107,12 +132,12 @@ func simple(ring orb.Ring) orb.Ring {
 	// 1e-5 of the size is a pixel of 100,000: it takes away what edges were divided by.
 	for tolerance := size * 1e-5; tolerance < size/16; tolerance *= 4 {
 		r := simplify.DouglasPeucker(tolerance).Ring(slices.Clone(ring))
-		if len(r) >= 4 && len(r) <= maxVertices && !crosses(r) {
+		if len(r) >= 4 && len(r) <= most && !crosses(r) {
 			return r
 		}
 	}
 	hull := Hull(ring)
-	for tolerance := size * 1e-7; len(hull) > maxVertices; tolerance *= 4 {
+	for tolerance := size * 1e-7; len(hull) > most; tolerance *= 4 {
 		hull = simplify.DouglasPeucker(tolerance).Ring(hull)
 	}
 	return hull

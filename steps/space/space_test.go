@@ -167,7 +167,7 @@ func checkOptimised(t interface{ Errorf(string, ...any) }, text string, parts in
 			t.Errorf("%s: not on the globe", text)
 		}
 	}
-	if vertices > maxVertices+20 {
+	if vertices > maxVertices {
 		t.Errorf("%d vertices", vertices)
 	}
 }
@@ -205,6 +205,39 @@ func TestOutlineOfAnyRing(t *testing.T) {
 		}
 		if strings.Contains(s.WGS84.Optimised, "POLYGON") {
 			checkOptimised(t, s.WGS84.Optimised, 0)
+		}
+	})
+}
+
+// A footprint of many corners across the antimeridian is cut into parts of 200 vertices in all, which do not touch themselves.
+func TestOutlineAcrossTheAntimeridian(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n, teeth := rapid.IntRange(8, 1000).Draw(t, "n"), rapid.Float64Range(0, 1).Draw(t, "teeth")
+		ring := orb.Ring{}
+		for i := range n { // a star
+			at := 2 * math.Pi * float64(i) / float64(n)
+			r := 10 * (1 - teeth*rapid.Float64Range(0, 0.8).Draw(t, "r"))
+			ring = append(ring, orb.Point{180 + r*math.Cos(at), r * math.Sin(at)})
+		}
+		s, warnings := Outline(append(ring, ring[0]), FromEPSG(4326), "star")
+		if s == nil || s.WGS84 == nil {
+			t.Fatal(warnings)
+		}
+		checkOptimised(t, s.WGS84.Optimised, 2)
+		g, err := wkt.Unmarshal(s.WGS84.Optimised)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range g.(orb.MultiPolygon) {
+			at := 0
+			for _, c := range p[0][1:] {
+				if math.Abs(c[0]) == 180 {
+					at++
+				}
+			}
+			if at > 3 {
+				t.Errorf("%d corners of a part are on the antimeridian: %s", at, s.WGS84.Optimised)
+			}
 		}
 	})
 }
