@@ -15,7 +15,7 @@ import (
 //	view      previews and overviews that came along
 //	attached  everything else
 //
-// It gives the counts and bytes by role, and how many files have another's name and size.
+// It gives the counts and bytes by role, and how many files have the name and the size of one that was counted before.
 func Roles(v *layout.Inventory, o *Object) map[string]any {
 	principal, _ := o.Entity["kind"].(string)
 	out := map[string]any{}
@@ -31,7 +31,7 @@ func Roles(v *layout.Inventory, o *Object) map[string]any {
 		}
 		of["files"], of["bytes"] = of["files"].(int64)+1, of["bytes"].(int64)+f.Size
 		key := fmt.Sprintf("%s/%d", path.Base(p), f.Size)
-		if same[key]++; same[key] == 2 {
+		if same[key]++; same[key] > 1 {
 			repeated++
 		}
 	}

@@ -1,0 +1,218 @@
+package describe
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"image"
+	"image/jpeg"
+	"math"
+	"reflect"
+	"testing"
+	"time"
+
+	"bagpipe/layout"
+)
+
+const (
+	landsat = `<?xml version="1.0"?><LANDSAT_METADATA_FILE><PRODUCT_CONTENTS><LANDSAT_PRODUCT_ID>LC08_L2SP_123032_20200101</LANDSAT_PRODUCT_ID><PROCESSING_LEVEL>L2SP</PROCESSING_LEVEL></PRODUCT_CONTENTS>
+<IMAGE_ATTRIBUTES><SPACECRAFT_ID>LANDSAT_8</SPACECRAFT_ID><SENSOR_ID>OLI_TIRS</SENSOR_ID><WRS_PATH>123</WRS_PATH><WRS_ROW>32</WRS_ROW><DATE_ACQUIRED>2020-01-01</DATE_ACQUIRED><SCENE_CENTER_TIME>02:53:04.1234560Z</SCENE_CENTER_TIME><CLOUD_COVER>1.5</CLOUD_COVER></IMAGE_ATTRIBUTES>
+<PROJECTION_ATTRIBUTES><CORNER_UL_LAT_PRODUCT>41.4</CORNER_UL_LAT_PRODUCT><CORNER_UL_LON_PRODUCT>115.2</CORNER_UL_LON_PRODUCT><CORNER_UR_LAT_PRODUCT>41.3</CORNER_UR_LAT_PRODUCT><CORNER_UR_LON_PRODUCT>118.0</CORNER_UR_LON_PRODUCT>
+<CORNER_LL_LAT_PRODUCT>39.2</CORNER_LL_LAT_PRODUCT><CORNER_LL_LON_PRODUCT>115.1</CORNER_LL_LON_PRODUCT><CORNER_LR_LAT_PRODUCT>39.3</CORNER_LR_LAT_PRODUCT><CORNER_LR_LON_PRODUCT>117.8</CORNER_LR_LON_PRODUCT></PROJECTION_ATTRIBUTES></LANDSAT_METADATA_FILE>`
+	sentinel = `<?xml version="1.0"?><n1:Level-1C_User_Product xmlns:n1="https://psd-14.sentinel2.eo.esa.int/PSD/User_Product_Level-1C.xsd"><n1:General_Info><Product_Info>
+<PRODUCT_START_TIME>2021-06-01T03:05:41.024Z</PRODUCT_START_TIME><PRODUCT_STOP_TIME>2021-06-01T03:05:42.024Z</PRODUCT_STOP_TIME><PROCESSING_LEVEL>Level-1C</PROCESSING_LEVEL>
+<Datatake><SPACECRAFT_NAME>Sentinel-2A</SPACECRAFT_NAME><SENSING_ORBIT_NUMBER>75</SENSING_ORBIT_NUMBER></Datatake></Product_Info></n1:General_Info>
+<n1:Geometric_Info><Product_Footprint><EXT_POS_LIST>40.6 115.8 40.6 117.1 39.6 117.1 39.6 115.8 40.6 115.8</EXT_POS_LIST></Product_Footprint></n1:Geometric_Info></n1:Level-1C_User_Product>`
+	fgdc = `<?xml version="1.0"?><metadata><idinfo><citation><citeinfo><origin>USGS</origin><title>Quads</title></citeinfo></citation><descript><abstract>Sheets</abstract></descript>
+<timeperd><timeinfo><rngdates><begdate>19960401</begdate><enddate>199708</enddate></rngdates></timeinfo></timeperd>
+<spdom><bounding><westbc>-121.5</westbc><eastbc>-119.5</eastbc><northbc>35.8</northbc><southbc>34.9</southbc></bounding></spdom><keywords><theme><themekey>maps</themekey><themekey>relief</themekey></theme></keywords></idinfo></metadata>`
+)
+
+// Side-cars of other kinds say what they are about, when and where.
+func TestSideCars(t *testing.T) {
+	for _, c := range []struct {
+		text, start, end string
+		bounds           []float64
+		business         map[string]any
+	}{
+		{landsat, "2020-01-01T02:53:04Z", "2020-01-01T02:53:04Z", []float64{115.1, 39.2, 118, 41.4}, map[string]any{"satellite": "LANDSAT_8", "cloudPercent": "1.5", "path": "123"}},
+		{sentinel, "2021-06-01T03:05:41Z", "2021-06-01T03:05:42Z", []float64{115.8, 39.6, 117.1, 40.6}, map[string]any{"satellite": "Sentinel-2A", "level": "Level-1C", "orbit": "75"}},
+		{fgdc, "1996-04-01T00:00:00Z", "1997-08-31T23:59:59Z", []float64{-121.5, 34.9, -119.5, 35.8}, map[string]any{"title": "Quads", "originator": "USGS", "keywords": []any{"maps", "relief"}}},
+	} {
+		f, err := write(t, "a.xml", c.text)
+		if err != nil {
+			t.Errorf("%.60s: %v", c.text, err)
+			continue
+		}
+		says(t, f, c.business)
+		if f.Time == nil || f.Time.Start.Format(time.RFC3339) != c.start || f.Time.End.Format(time.RFC3339) != c.end {
+			t.Errorf("%v: %+v", f.Entity, f.Time)
+		}
+		if f.Space == nil || f.Space.WGS84 == nil {
+			t.Errorf("%v: no place: %v", f.Entity, f.Warnings)
+			continue
+		}
+		for i, v := range c.bounds {
+			if math.Abs(f.Space.WGS84.Bounds[i]-v) > 1e-9 {
+				t.Errorf("%v: %v, want %v", f.Entity, f.Space.WGS84.Bounds, c.bounds)
+				break
+			}
+		}
+	}
+}
+
+func says(t *testing.T, f *Facts, want map[string]any) {
+	t.Helper()
+	for key, value := range want {
+		is, there := f.Business[key]
+		if !there {
+			is = f.Entity[key]
+		}
+		if !reflect.DeepEqual(is, value) {
+			t.Errorf("%s is %#v, want %#v, in %v and %v", key, is, value, f.Business, f.Entity)
+		}
+	}
+}
+
+// Documents, sound and video say what stands in them.
+func TestDocumentsAndMedia(t *testing.T) {
+	for name, c := range map[string]struct {
+		data []byte
+		want map[string]any
+	}{
+		"a.pdf":  {informedPDF(), map[string]any{"format": "PDF", "pages": 1, "title": "A map", "creator": "A. Mapper"}},
+		"a.mp3":  {id3("TIT2", "A song", "TPE1", "A singer", "TCON", "Folk"), map[string]any{"format": "MP3", "title": "A song", "creator": "A singer", "genre": "Folk"}},
+		"a.flac": {flac("TITLE=A song", "ARTIST=A singer"), map[string]any{"format": "FLAC", "title": "A song", "creator": "A singer"}},
+		"a.mp4":  {box("ftyp", []byte("isom\x00\x00\x02\x00isom"), box("moov", box("mvhd", movie(1000, 2500)))), map[string]any{"format": "MP4", "seconds": 2.5}},
+		"a.jpg": {captioned(t), map[string]any{"format": "JPEG", "width": 8, "title": "Elbe in flood", "city": "Hamburg", "keywords": []any{"flood", "river"},
+			"rights": "CC0"}},
+	} {
+		f, err := write(t, name, string(c.data))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		says(t, f, c.want)
+	}
+}
+
+// informedPDF is a PDF of one page that says what it is about.
+func informedPDF() []byte {
+	var b bytes.Buffer
+	var at []int
+	b.WriteString("%PDF-1.4\n")
+	for i, text := range []string{"<</Type/Catalog/Pages 2 0 R>>", "<</Type/Pages/Kids[3 0 R]/Count 1>>", "<</Type/Page/Parent 2 0 R/MediaBox[0 0 400 200]/Resources<<>>>>", "<</Title(A map)/Author(A. Mapper)>>"} {
+		at = append(at, b.Len())
+		fmt.Fprintf(&b, "%d 0 obj\n%s\nendobj\n", i+1, text)
+	}
+	xref := b.Len()
+	b.WriteString("xref\n0 5\n0000000000 65535 f \n")
+	for _, n := range at {
+		fmt.Fprintf(&b, "%010d 00000 n \n", n)
+	}
+	fmt.Fprintf(&b, "trailer\n<</Size 5/Root 1 0 R/Info 4 0 R>>\nstartxref\n%d\n%%%%EOF\n", xref)
+	return b.Bytes()
+}
+
+// id3 is an MP3 of tags alone, each a frame's name and its text.
+func id3(pairs ...string) []byte {
+	var frames bytes.Buffer
+	for i := 0; i < len(pairs); i += 2 {
+		text := "\x00" + pairs[i+1]
+		frames.WriteString(pairs[i])
+		_ = binary.Write(&frames, binary.BigEndian, uint32(len(text)))
+		frames.WriteString("\x00\x00" + text)
+	}
+	n := frames.Len()
+	return append([]byte{'I', 'D', '3', 3, 0, 0, 0, 0, byte(n >> 7), byte(n & 0x7f)}, frames.Bytes()...)
+}
+
+// flac is a FLAC of Vorbis comments alone.
+func flac(comments ...string) []byte {
+	var b bytes.Buffer
+	le := func(text string) { _ = binary.Write(&b, binary.LittleEndian, uint32(len(text))); b.WriteString(text) }
+	le("vendor")
+	_ = binary.Write(&b, binary.LittleEndian, uint32(len(comments)))
+	for _, c := range comments {
+		le(c)
+	}
+	return append([]byte{'f', 'L', 'a', 'C', 0x84, 0, byte(b.Len() >> 8), byte(b.Len())}, b.Bytes()...)
+}
+
+// box is a box of an MP4, of its parts.
+func box(kind string, parts ...[]byte) []byte {
+	var b bytes.Buffer
+	body := bytes.Join(parts, nil)
+	if kind == "ftyp" { // the boxes that follow are beside it
+		_ = binary.Write(&b, binary.BigEndian, uint32(8+len(parts[0])))
+	} else {
+		_ = binary.Write(&b, binary.BigEndian, uint32(8+len(body)))
+	}
+	b.WriteString(kind)
+	b.Write(body)
+	return b.Bytes()
+}
+
+// movie is a movie's header, of its length and how many units a second has.
+func movie(scale, units uint32) []byte {
+	b := make([]byte, 100)
+	binary.BigEndian.PutUint32(b[12:], scale)
+	binary.BigEndian.PutUint32(b[16:], units)
+	return b
+}
+
+// captioned is a picture with IPTC and XMP.
+func captioned(t *testing.T) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := jpeg.Encode(&b, image.NewGray(image.Rect(0, 0, 8, 4)), nil); err != nil {
+		t.Fatal(err)
+	}
+	var iptc bytes.Buffer
+	for _, one := range []struct {
+		tag  byte
+		text string
+	}{{105, "Elbe in flood"}, {90, "Hamburg"}, {25, "flood"}, {25, "river"}} {
+		iptc.Write([]byte{0x1c, 2, one.tag, 0, byte(len(one.text))})
+		iptc.WriteString(one.text)
+	}
+	var irb bytes.Buffer
+	irb.WriteString("Photoshop 3.0\x008BIM\x04\x04\x00\x00")
+	_ = binary.Write(&irb, binary.BigEndian, uint32(iptc.Len()))
+	irb.Write(iptc.Bytes())
+	if iptc.Len()%2 > 0 {
+		irb.WriteByte(0)
+	}
+	xmp := "http://ns.adobe.com/xap/1.0/\x00" + `<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description rdf:about="" xmlns:dc="http://purl.org/dc/elements/1.1/">` +
+		`<dc:rights><rdf:Alt><rdf:li xml:lang="x-default">CC0</rdf:li></rdf:Alt></dc:rights></rdf:Description></rdf:RDF></x:xmpmeta>`
+	segment := func(marker byte, body []byte) []byte {
+		n := len(body) + 2
+		return append([]byte{0xff, marker, byte(n >> 8), byte(n)}, body...)
+	}
+	picture := b.Bytes()
+	return bytes.Join([][]byte{picture[:2], segment(0xe1, []byte(xmp)), segment(0xed, irb.Bytes()), picture[2:]}, nil)
+}
+
+// Files have roles by what the object is, given anew each time, and are counted by them.
+func TestRoles(t *testing.T) {
+	v := layout.Inventory{Files: map[string]layout.InventoryFile{}}
+	want := map[string]string{"a/sheet.tif": "main", "b/sheet.tif": "main", "c/sheet.tif": "main", "a/sheet.tfw": "metadata", "a/sheet.xml": "metadata", "a/sheet.tif.ovr": "view", "sheet_thumb.jpg": "view",
+		"other.jpg": "view", "notes.docx": "attached", "roads.shp": "attached"}
+	for name := range want {
+		v.Files[name] = layout.InventoryFile{Size: 10, Role: "attached"}
+	}
+	out := Roles(&v, &Object{Entity: map[string]any{"kind": Raster}})
+	for name, role := range want {
+		if v.Files[name].Role != role {
+			t.Errorf("%s is %s, want %s", name, v.Files[name].Role, role)
+		}
+	}
+	if !reflect.DeepEqual(out, map[string]any{"bytes": int64(100), "sameNameAndSize": 2, "main": map[string]any{"files": int64(3), "bytes": int64(30)}, "metadata": map[string]any{"files": int64(2), "bytes": int64(20)},
+		"view": map[string]any{"files": int64(3), "bytes": int64(30)}, "attached": map[string]any{"files": int64(2), "bytes": int64(20)}}) {
+		t.Errorf("%v", out)
+	}
+	out = Roles(&v, &Object{Entity: map[string]any{"kind": Vector}})
+	if v.Files["roads.shp"].Role != "main" || v.Files["a/sheet.tif"].Role != "attached" || out["main"].(map[string]any)["files"] != int64(1) {
+		t.Errorf("of vectors: %+v, %v", v.Files, out)
+	}
+}
