@@ -1,11 +1,14 @@
 package steps
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"image"
 	"image/jpeg"
 	"image/png"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -62,6 +65,25 @@ func TestViews(t *testing.T) {
 	}
 }
 
+// A preview that came along is drawn before the picture itself, however small it is.
+func TestViewsOfAPreview(t *testing.T) {
+	c, dir := drawing(t)
+	f, err := os.Create(filepath.Join(dir, "map_thumb.png"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := png.Encode(f, image.NewGray(image.Rect(0, 0, 40, 40))); err != nil {
+		t.Fatal(err)
+	}
+	if res, err := drawViews(t.Context(), c); err != nil || !strings.Contains(res.Message, "map_thumb.png") {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	if got := size(t, filepath.Join(c.Scratch, "views", "browse.jpg")); got.X != got.Y {
+		t.Errorf("browse %v", got)
+	}
+}
+
 func TestViewsElsewhere(t *testing.T) {
 	c, _ := drawing(t)
 	c.Views = t.TempDir()
@@ -71,4 +93,62 @@ func TestViewsElsewhere(t *testing.T) {
 		}
 		size(t, filepath.Join(c.Views, strings.TrimPrefix(layout.ItemDir(c.Item), "items/"), "thumb.jpg"))
 	}
+}
+
+// A PDF and a video are drawn by programs; where these are not there, it is told, and nothing is drawn.
+func TestViewsByPrograms(t *testing.T) {
+	for program, name := range map[string]string{"pdftoppm": "page.pdf", "ffmpeg": "film.mp4"} {
+		path, err := exec.LookPath(program)
+		if err != nil {
+			t.Logf("%s is not installed; testdata/tools.sh installs it where it can", program)
+			continue
+		}
+		c := &Call{Item: "3fa9c0d2e1b7a45", Step: "views"}
+		c.Content, c.Scratch = t.TempDir(), t.TempDir()
+		file := filepath.Join(c.Content, name)
+		if program == "ffmpeg" {
+			if out, err := exec.Command(path, "-v", "error", "-f", "lavfi", "-i", "testsrc=duration=1:size=640x320:rate=5", "-pix_fmt", "yuv420p", file).CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+		} else if err := os.WriteFile(file, pagePDF(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		res, err := drawViews(t.Context(), c)
+		if err != nil || len(res.Outputs) != 1 {
+			t.Fatalf("%s: %+v, %v", name, res, err)
+		}
+		thumb := size(t, filepath.Join(c.Scratch, "views", "thumb.jpg"))
+		browse := size(t, filepath.Join(c.Scratch, "views", "browse.jpg"))
+		if thumb != image.Pt(256, 128) || browse.X != 2*browse.Y || browse.X > 1024 {
+			t.Errorf("%s: a thumb of %v and a browse of %v", name, thumb, browse)
+		}
+		t.Run("without "+program, func(t *testing.T) {
+			t.Setenv("PATH", t.TempDir())
+			var log bytes.Buffer
+			c.Scratch, c.Log = t.TempDir(), &log
+			if res, err := drawViews(t.Context(), c); err != nil || res.Status != Skipped || !strings.Contains(log.String(), "the program "+program+" is not there") {
+				t.Errorf("%s: %+v, %v, %s", name, res, err, log.String())
+			}
+		})
+	}
+}
+
+// pagePDF is a PDF of one page of 400 × 200 points, with a black square.
+func pagePDF() []byte {
+	var b bytes.Buffer
+	var at []int
+	b.WriteString("%PDF-1.4\n")
+	draw := "50 50 100 100 re f"
+	for i, text := range []string{"<</Type/Catalog/Pages 2 0 R>>", "<</Type/Pages/Kids[3 0 R]/Count 1>>",
+		"<</Type/Page/Parent 2 0 R/MediaBox[0 0 400 200]/Resources<<>>/Contents 4 0 R>>", fmt.Sprintf("<</Length %d>>\nstream\n%s\nendstream", len(draw), draw)} {
+		at = append(at, b.Len())
+		fmt.Fprintf(&b, "%d 0 obj\n%s\nendobj\n", i+1, text)
+	}
+	xref := b.Len()
+	b.WriteString("xref\n0 5\n0000000000 65535 f \n")
+	for _, n := range at {
+		fmt.Fprintf(&b, "%010d 00000 n \n", n)
+	}
+	fmt.Fprintf(&b, "trailer\n<</Size 5/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF\n", xref)
+	return b.Bytes()
 }
