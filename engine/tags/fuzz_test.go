@@ -1,6 +1,32 @@
 package tags
 
-import "testing"
+import (
+	"encoding/json"
+	"testing"
+)
+
+// FuzzVocabulary: what people write is read or refused, and a manifest is held against it.
+func FuzzVocabulary(f *testing.F) {
+	f.Add([]byte("schema: 1\nname: a\ntags:\n  flood: [flood, flood plain, 洪水]\n  drought:\n"), "a flood plain")
+	f.Add([]byte("schema: 1\nname: a\nkind: river\ntags: {x: &x [y], z: *x}\n"), "y")
+	f.Fuzz(func(t *testing.T, data []byte, label string) {
+		v, err := Parse("vocabularies/a.yaml", data)
+		if err != nil {
+			return
+		}
+		manifest, err := json.Marshal(map[string]any{"label": label})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := NewBook()
+		b.Vocabularies["a"] = v
+		for kind, tags := range b.Of(manifest) {
+			if kind == "" || len(tags) == 0 {
+				t.Errorf("%q are tags of kind %q", tags, kind)
+			}
+		}
+	})
+}
 
 // FuzzPlaces: places that people write are read or refused, and an object is held against them.
 func FuzzPlaces(f *testing.F) {

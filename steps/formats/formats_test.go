@@ -73,3 +73,37 @@ func FuzzIdentify(f *testing.F) {
 		}
 	})
 }
+
+// FuzzLoad: a signature file that somebody hands over is used or refused, and what is used identifies a file.
+func FuzzLoad(f *testing.F) {
+	var whole bytes.Buffer
+	if err := static.New().SaveWriter(&whole); err != nil {
+		f.Fatal(err)
+	}
+	dir := f.TempDir()
+	page := filepath.Join(dir, "a.pdf")
+	if err := os.WriteFile(page, []byte("%PDF-1.4\n%%EOF\n"), 0o600); err != nil {
+		f.Fatal(err)
+	}
+	// A whole file is some megabytes: it is told by where it is cut, and which byte of it is another.
+	f.Add(uint32(0), uint32(0), byte(0), []byte("no signatures"))
+	f.Add(uint32(whole.Len()), uint32(200), byte(1), []byte(nil))
+	f.Fuzz(func(t *testing.T, end, at uint32, by byte, text []byte) {
+		data := append(text, whole.Bytes()[:int(end)%(whole.Len()+1)]...)
+		if len(data) > 0 {
+			data[int(at)%len(data)] ^= by
+		}
+		path := filepath.Join(dir, "fuzzed.sig")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Skip(err)
+		}
+		r, err := Load(path)
+		if err != nil {
+			return
+		}
+		if r.Name == "" {
+			t.Error("signatures without a name")
+		}
+		_, _ = r.Identify(page, "a.pdf") // it ends, and answers something
+	})
+}
