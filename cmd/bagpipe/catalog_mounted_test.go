@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/layout/disk"
@@ -159,4 +160,66 @@ func umask(t *testing.T) fs.FileMode {
 		t.Fatal(err)
 	}
 	return 0o777 &^ info.Mode().Perm()
+}
+
+// The file system of a catalog goes and comes while it is scanned, and scans are killed; another one is mounted in its
+// place. Nothing is gone by that, nothing is new, and each change is one version.
+func TestCatalogUnmountedDuringScans(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	shelf, root := filepath.Join(b.top, "shelf"), filepath.Join(b.top, "root")
+	for _, dir := range []string{shelf, root} {
+		b.must(os.Mkdir(dir, 0o777))
+	}
+	b.mount("tmpfs", shelf, "-t", "tmpfs", "-o", "size=64m")
+	const files = 200
+	write := func(n int, text string) {
+		b.must(os.MkdirAll(filepath.Join(shelf, fmt.Sprint(n%20)), 0o777))
+		b.write(fmt.Sprintf("shelf/%d/%d.txt", n%20, n), text)
+	}
+	for n := range files {
+		write(n, fmt.Sprint("one ", n))
+	}
+	b.mount(shelf, root, "--bind")
+	b.ok("catalog", "add", "c", root)
+	known, err := os.ReadFile(filepath.Join(b.dir, "catalogs/c.yaml"))
+	b.must(err)
+	b.write("ws/catalogs/c.yaml", string(known)+"gone: 100%\n") // nobody is asked
+	b.ok("catalog", "scan", "-q")
+	first := b.itemsAt(files)
+	changes := soak(6, 60)
+	for n := range changes {
+		write(n, fmt.Sprint("another ", n))
+		p := b.start("catalog", "scan", "-q")
+		<-time.After(time.Duration(n%6) * 15 * time.Millisecond)
+		if out, err := exec.Command("umount", "-l", root).CombinedOutput(); err != nil { // lazily, as a scan holds it
+			t.Fatalf("%s", out)
+		}
+		if n%2 == 0 {
+			p.kill()
+		}
+		<-p.end
+		if out := b.start("catalog", "scan").code(int(screen.ExitSomeFailed)); !strings.Contains(out, "c: away: its root is on another file system than it was") {
+			t.Errorf("without its file system: %s", out)
+		}
+		b.mount(shelf, root, "--bind")
+	}
+	b.unmount(root)
+	b.mount("tmpfs", root, "-t", "tmpfs", "-o", "size=1m")
+	b.write("root/other.txt", "of another disk")
+	if out := b.start("catalog", "scan").code(int(screen.ExitSomeFailed)); !strings.Contains(out, "c: away: its root is on another file system than it was") {
+		t.Errorf("with another file system: %s", out)
+	}
+	b.unmount(root)
+	b.mount(shelf, root, "--bind")
+	b.ok("catalog", "scan", "-q")
+	for path, item := range b.itemsAt(files) {
+		if first[path] != item {
+			t.Errorf("%s is item %s, and was %s", path, item, first[path])
+		}
+	}
+	if n := strings.Count(b.git("log", "--format=%B"), "\nBagpipe-Version: 2\n"); n != changes {
+		t.Errorf("%d second versions of %d changes", n, changes)
+	}
+	b.git("fsck", "--strict", "--no-dangling")
 }

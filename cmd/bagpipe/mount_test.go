@@ -2,9 +2,11 @@ package main
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -151,5 +153,49 @@ func TestNoRoomForClaims(t *testing.T) {
 	b.ok("add", "--workflow", "w", filepath.Join(b.top, "in/one-run"))
 	if out := b.start("run").code(1); !strings.Contains(out, "no space left for") {
 		t.Errorf("%s", out)
+	}
+}
+
+// A target's folder on a file system that is full holds no item by halves, and with room it holds all.
+func TestDeliveryToAFullTarget(t *testing.T) {
+	t.Parallel()
+	b := deliveryBase(t)
+	portal := filepath.Join(b.top, "portal")
+	b.mount("tmpfs", portal, "-t", "tmpfs", "-o", "size=256k")
+	large := strings.Repeat("0123456789abcdef", 1<<16)
+	b.write("ws/inbox/default/map-2001/sheet.txt", large)
+	b.write("ws/inbox/default/map-2001/metadata.json", `{"year": 2001}`)
+	b.write("ws/rules/portal.yaml", deliveryRules("metadata.year > 1900"))
+	if out := b.start("run", "-q").code(int(screen.ExitSomeFailed)); !strings.Contains(out, "no space left on device") {
+		t.Errorf("run with a full target: %s", out)
+	}
+	holds := func() (sizes []int64, left []string) {
+		b.must(filepath.WalkDir(portal, func(p string, d fs.DirEntry, err error) error {
+			if err == nil && strings.HasSuffix(p, ".part") {
+				left = append(left, p)
+			}
+			if err != nil || d.Name() != "sheet.txt" {
+				return err
+			}
+			info, err := d.Info()
+			sizes = append(sizes, info.Size())
+			return err
+		}))
+		slices.Sort(sizes)
+		return sizes, left
+	}
+	if sizes, left := holds(); !slices.Equal(sizes, []int64{4, 4}) || len(left) > 0 {
+		t.Errorf("the full target holds sheets of %v bytes, and %v", sizes, left)
+	}
+	if out := b.ok("delivery", "list", "--to", "portal", "--state", "ready"); !strings.Contains(out, "map-2001") {
+		t.Errorf("what found no room: %s", out)
+	}
+	if out, err := exec.Command("mount", "-o", "remount,size=8m", portal).CombinedOutput(); err != nil {
+		t.Fatalf("%s", out)
+	}
+	b.ok("delivery", "retry", "map-2001", "--to", "portal")
+	b.ok("run", "-q")
+	if sizes, left := holds(); !slices.Equal(sizes, []int64{4, 4, int64(len(large))}) || len(left) > 0 {
+		t.Errorf("with room it holds sheets of %v bytes, and %v", sizes, left)
 	}
 }
