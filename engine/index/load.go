@@ -145,7 +145,7 @@ type noted struct {
 
 // decoder reads records. Whoever takes one may change it, and gives it back.
 type decoder interface {
-	DecodeManifest(id layout.ItemID, data []byte) (layout.Manifest, error)
+	Head(id layout.ItemID, data []byte) (layout.Manifest, error) // all of a manifest that the index holds
 	Take(id layout.ItemID, data []byte) (*state.Execution, error)
 	Keep(id layout.ItemID, data []byte, x *state.Execution)
 }
@@ -160,7 +160,7 @@ func (ke *Keeper) Summarise(r gitstore.Reader, id layout.ItemID, f *ledger.Recor
 	if f.Manifest == nil || f.Execution == nil {
 		return broken(layout.Manifest{}, fmt.Errorf("%s or %s is missing at the tip", layout.ManifestJSON, layout.ExecutionJSON))
 	}
-	m, err := d.DecodeManifest(id, f.Manifest)
+	m, err := d.Head(id, f.Manifest)
 	if err != nil {
 		return broken(m, err)
 	}

@@ -13,8 +13,8 @@ type Scanned struct {
 	item queue.Item
 }
 
-// DecodeManifest reads of most manifests the head alone, which is all that is wanted.
-func (s *Scanned) DecodeManifest(_ layout.ItemID, data []byte) (layout.Manifest, error) {
+// Head reads of most manifests the head alone.
+func (s *Scanned) Head(_ layout.ItemID, data []byte) (layout.Manifest, error) {
 	if m, ok := layout.ManifestHead(data); ok {
 		return m, nil
 	}

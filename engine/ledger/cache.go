@@ -41,15 +41,33 @@ func (d *decodedRecords) Keep(id layout.ItemID, data []byte, x *state.Execution)
 	has.Committed.Execution, has.Execution = data, x
 }
 
-// DecodeManifest gives what data decodes to, to be read only.
-func (d *decodedRecords) DecodeManifest(id layout.ItemID, data []byte) (layout.Manifest, error) {
-	d.mu.Lock()
-	if has := d.items.get(id); has != nil && has.Committed.Manifest != nil && bytes.Equal(has.Committed.Manifest, data) {
-		m := has.Manifest
-		d.mu.Unlock()
+// Head is DecodeManifest where the head of a manifest does, as layout.ManifestHead reads it: nothing is decoded for it that
+// nobody has asked for.
+func (d *decodedRecords) Head(id layout.ItemID, data []byte) (layout.Manifest, error) {
+	if m, has := d.manifest(id, data); has {
 		return m, nil
 	}
-	d.mu.Unlock()
+	if m, ok := layout.ManifestHead(data); ok {
+		return m, nil
+	}
+	return d.DecodeManifest(id, data)
+}
+
+// manifest gives what data decodes to where it was decoded before.
+func (d *decodedRecords) manifest(id layout.ItemID, data []byte) (m layout.Manifest, has bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if is := d.items.get(id); is != nil && is.Committed.Manifest != nil && bytes.Equal(is.Committed.Manifest, data) {
+		return is.Manifest, true
+	}
+	return m, false
+}
+
+// DecodeManifest gives what data decodes to, to be read only.
+func (d *decodedRecords) DecodeManifest(id layout.ItemID, data []byte) (layout.Manifest, error) {
+	if m, has := d.manifest(id, data); has {
+		return m, nil
+	}
 	m, err := layout.DecodeManifest(data)
 	if err != nil {
 		return m, err

@@ -88,8 +88,9 @@ func (l *Ledger) RegisterItem(ctx context.Context, m layout.Manifest, f *Definit
 		if err != nil {
 			return nil, err
 		}
-		dir := layout.ItemDir(m.Item) + "/"
-		files := map[string][]byte{dir + layout.ManifestJSON: manifest, dir + layout.ExecutionJSON: x.Encode()}
+		dir, execution := layout.ItemDir(m.Item)+"/", x.Encode()
+		l.Decoded.Keep(m.Item, execution, x) // the index reads it next
+		files := map[string][]byte{dir + layout.ManifestJSON: manifest, dir + layout.ExecutionJSON: execution}
 		if err := errors.Join(Pin(r, f, files), l.OpenBatch(r, layout.Name(m.Batch), m.Source.By, files)); err != nil {
 			return nil, err
 		}

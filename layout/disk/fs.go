@@ -64,7 +64,13 @@ func (OS) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
 	return f, nil
 }
 
-func (OS) Rename(oldName, newName string) error { return os.Rename(oldName, newName) }
+// Rename first asks for a name that nothing has, as most are: os.Rename looks at what may have it.
+func (OS) Rename(oldName, newName string) error {
+	if unix.Renameat2(unix.AT_FDCWD, oldName, unix.AT_FDCWD, newName, unix.RENAME_NOREPLACE) == nil {
+		return nil
+	}
+	return os.Rename(oldName, newName)
+}
 
 func (OS) Exchange(name, other string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, name, unix.AT_FDCWD, other, unix.RENAME_EXCHANGE)

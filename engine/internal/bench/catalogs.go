@@ -12,7 +12,7 @@ import (
 
 const (
 	filesInFolder  = 20
-	registeredOf   = 100 // of so many files one, in the table of objects that become items
+	registeredOf   = 20 // of so many files one, in the table of objects that become items
 	changedFolders = 100
 )
 
@@ -153,6 +153,7 @@ func registered(b *bench, objects int) (err error) {
 	if _, err := measure(w.command("catalog", "add", "c", root)); err != nil {
 		return err
 	}
+	time.Sleep(3 * time.Second) // what is younger is waited for, which is not measured
 	floor, err := measure(b.command("find", root, "-type", "f", "-exec", "sha512sum", "{}", "+"))
 	if err != nil {
 		return err

@@ -44,7 +44,7 @@
 //	             command where nine tenths are retired, beside a workspace that never had these.
 //	catalogs     1,000,000 empty files (or as many as -files says), twenty in a folder, catalogued
 //	             by rules that take none of them, and scanned again, deep, shallow and with 100
-//	             folders changed, beside find -printf; bytes of history and memory. A hundredth
+//	             folders changed, beside find -printf; bytes of history and memory. A twentieth
 //	             as many become items by the shipped rules, beside sha512sum.
 //
 // Rounds are interleaved and medians printed. Each table names its targets.
