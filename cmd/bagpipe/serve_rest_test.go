@@ -106,6 +106,9 @@ func TestServeSeedCalls(t *testing.T) {
 		t.Errorf("in progress: %s", a.body)
 	}
 	put("google-convert", `<process name="google-convert" status="polling" note="3 of 9"/>`, 200)
+	if a := put("google-convert", `<process name="google-convert" status="completed"/>`, 400, "?curent-status=waiting"); !strings.Contains(a.body, `"curent-status": this call takes current-status`) {
+		t.Errorf("a misspelt parameter: %s", a.body)
+	}
 	if a := s.ask("GET", wf+"/google-convert", ""); attr(t, a.body, "process", "google-convert", "status") != "polling" || attr(t, a.body, "process", "google-convert", "note") != "3 of 9" {
 		t.Errorf("in progress: %s", a.body)
 	}
@@ -113,7 +116,8 @@ func TestServeSeedCalls(t *testing.T) {
 	if steps := gjson.Get(a.body, "next_steps.#.process").String(); steps != `["descriptive-metadata","google-download"]` {
 		t.Errorf("next steps %s", a.body)
 	}
-	if a := s.ask("GET", wf, ""); attr(t, a.body, "process", "google-convert", "elapsed") != "2.294" || attr(t, a.body, "process", "google-convert", "attempts") != "1" || attr(t, a.body, "workflow", "", "status") != "active" {
+	if a := s.ask("GET", wf, ""); attr(t, a.body, "process", "google-convert", "elapsed") != "2.294" || attr(t, a.body, "process", "google-convert", "attempts") != "1" || attr(t, a.body, "process", "google-convert", "lifecycle") != "converted" ||
+		attr(t, a.body, "process", "register", "lifecycle") != "inprocess" || attr(t, a.body, "process", "google-download", "lifecycle") != "" || attr(t, a.body, "workflow", "", "status") != "active" {
 		t.Errorf("completed: %s", a.body)
 	}
 	if a := s.ask("GET", "/workflow/objects/druid:tr346yr4493/lifecycle", ""); !strings.Contains(a.body, ">converted</milestone>") || !strings.Contains(a.body, ">inprocess</milestone>") {
@@ -167,7 +171,9 @@ func TestServeSeedCalls(t *testing.T) {
 		code               int
 	}{
 		{"PUT", start + "etdSubmitWF", `<workflow id="etdSubmitWF"><process name="register"/><process name="archive"/></workflow>`, 409},
-		{"PUT", start + "etdSubmitWF", `<workflow id="etdSubmitWF"><process name="register"/><process name="submit"/></workflow>`, 201},
+		{"PUT", start + "etdSubmitWF?lane-id=high", "", 409},
+		{"PUT", start + "etdSubmitWF?version=2", "", 409},
+		{"PUT", start + "etdSubmitWF?lane-id=default&version=1", `<workflow id="etdSubmitWF"><process name="register"/><process name="submit"/></workflow>`, 201},
 		{"POST", start + "etdSubmitWF", "", 200},
 		{"PUT", start + "nowhereWF", "", 400},
 		{"PUT", "/workflow/dor/objects/druid:bb000bb0000/workflows/etdSubmitWF", "", 404},
@@ -175,6 +181,10 @@ func TestServeSeedCalls(t *testing.T) {
 		{"GET", "/workflow/workflow_queue", "", 400},
 		{"GET", "/workflow/workflow_queue?waiting=a:b:c:d", "", 400},
 		{"GET", "/workflow/workflow_queue?waiting=nowhereWF:x", "", 404},
+		{"GET", "/workflow/workflow_queue?waiting=googleScannedBookWF:google-convert&lane=high", "", 400},
+		{"GET", "/workflow/workflow_queue?error=googleScannedBookWF:google-convert&lane-id=high", "", 400},
+		{"GET", "/workflow/workflows/googleScannedBookWF/google-convert?completed=x:y", "", 400},
+		{"GET", start + "etdSubmitWF?x=1", "", 400},
 	} {
 		if a := s.ask(c.method, c.path, c.body); a.code != c.code || c.method == "DELETE" && !strings.Contains(a.body, "deactivate") {
 			t.Errorf("%s %s: %d, not %d: %s", c.method, c.path, a.code, c.code, a.body)
@@ -216,7 +226,7 @@ func TestServeStanfordRoutes(t *testing.T) {
 		t.Errorf("after skip-all: %s", a.body)
 	}
 	s.program("viewer")
-	if a := s.ask("POST", "/workflow/objects/druid:mk913nh8271/workflows/googleScannedBookWF/skip-all", ""); a.code != 403 {
+	if a := s.ask("POST", "/workflow/objects/druid:mk913nh8271/workflows/googleScannedBookWF/skip-all", ""); a.code != 403 || !strings.Contains(a.body, "needs the role operator, and this account has the role viewer") || !strings.Contains(a.body, "bagpipe token add NAME --role operator") {
 		t.Errorf("a viewer skips all: %+v", a)
 	}
 	s.token = "bagpipe_wrong.x"

@@ -23,27 +23,48 @@ func New(d *desk.Desk) *Calls { return &Calls{d} }
 // call answers a request, or gives the error to be told.
 type call func(w http.ResponseWriter, r *http.Request) error
 
+// route is a call, and the parameters that it takes, with spaces between them.
+type route struct {
+	do    call
+	takes string
+}
+
 // routes are the calls, by the patterns of their paths.
-func routes(c *Calls) map[string]call {
-	return map[string]call{
-		"GET /workflow_queue":                                  c.query,
-		"GET /workflow_queue/lane_ids":                         c.lanes,
-		"GET /workflow_queue/all_queued":                       c.queued,
-		"GET /workflows/{workflow}/{step}":                     c.stepQueue,
-		"GET /queues/{name}":                                   c.namedQueue,
-		"GET /objects/{object}":                                c.workflows,
-		"GET /objects/{object}/workflows":                      c.workflows,
-		"GET /objects/{object}/workflows/{workflow}":           c.workflow,
-		"GET /objects/{object}/workflows/{workflow}/{step}":    c.process,
-		"GET /objects/{object}/lifecycle":                      c.lifecycle,
-		"PUT /objects/{object}/workflows/{workflow}":           c.initiate,
-		"POST /objects/{object}/workflows/{workflow}":          c.initiate,
-		"PUT /objects/{object}/workflows/{workflow}/{step}":    c.update,
-		"POST /objects/{object}/workflows/{workflow}/skip-all": c.skipAll,
-		"DELETE /objects/{object}/workflows/{workflow}":        c.remove,
-		"GET /workflow_templates":                              c.templates,
-		"GET /workflow_templates/{workflow}":                   c.template,
+func routes(c *Calls) map[string]route {
+	return map[string]route{
+		"GET /workflow_queue":                                  {c.query, "waiting completed error workflow lane-id limit count-only"},
+		"GET /workflow_queue/lane_ids":                         {c.lanes, "step workflow"},
+		"GET /workflow_queue/all_queued":                       {c.queued, "hours-ago limit"},
+		"GET /workflows/{workflow}/{step}":                     {c.stepQueue, "lane-id limit"},
+		"GET /queues/{name}":                                   {c.namedQueue, "lane-id limit"},
+		"GET /objects/{object}":                                {c.workflows, ""},
+		"GET /objects/{object}/workflows":                      {c.workflows, ""},
+		"GET /objects/{object}/workflows/{workflow}":           {c.workflow, ""},
+		"GET /objects/{object}/workflows/{workflow}/{step}":    {c.process, ""},
+		"GET /objects/{object}/lifecycle":                      {c.lifecycle, ""},
+		"PUT /objects/{object}/workflows/{workflow}":           {c.initiate, "lane-id version"},
+		"POST /objects/{object}/workflows/{workflow}":          {c.initiate, "lane-id version"},
+		"PUT /objects/{object}/workflows/{workflow}/{step}":    {c.update, "current-status"},
+		"POST /objects/{object}/workflows/{workflow}/skip-all": {c.skipAll, "note"},
+		"DELETE /objects/{object}/workflows/{workflow}":        {c.remove, ""},
+		"GET /workflow_templates":                              {c.templates, ""},
+		"GET /workflow_templates/{workflow}":                   {c.template, ""},
 	}
+}
+
+// checkParameters refuses parameters that a call does not take: one that is misspelt would narrow nothing.
+func (to route) checkParameters(r *http.Request) error {
+	takes := strings.Fields(to.takes)
+	for _, name := range slices.Sorted(maps.Keys(r.URL.Query())) {
+		switch {
+		case slices.Contains(takes, name):
+		case len(takes) == 0:
+			return fault.New(fault.Invalid, fmt.Sprintf("parameter %q: this call takes none", name))
+		default:
+			return fault.New(fault.Invalid, fmt.Sprintf("parameter %q: this call takes %s", name, strings.Join(takes, ", ")))
+		}
+	}
+	return nil
 }
 
 // Routes are the patterns of the calls, whose paths begin after workflow/.
@@ -52,9 +73,13 @@ func Routes() []string { return slices.Sorted(maps.Keys(routes(&Calls{}))) }
 // Handler answers requests whose paths begin after workflow/.
 func (c *Calls) Handler() http.Handler {
 	mux := http.NewServeMux()
-	for pattern, f := range routes(c) {
+	for pattern, to := range routes(c) {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			if err := f(w, r); err != nil {
+			err := to.checkParameters(r)
+			if err == nil {
+				err = to.do(w, r)
+			}
+			if err != nil {
 				c.refuse(w, r, err)
 			}
 		})
@@ -83,7 +108,7 @@ func (c *Calls) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if status == http.StatusInternalServerError {
 		c.d.Log.Error("a call could not be answered", "path", r.URL.Path, "error", err)
 	}
-	http.Error(w, err.Error(), status)
+	http.Error(w, c.d.Said(err), status)
 }
 
 // Strangers refuses who was not let in.

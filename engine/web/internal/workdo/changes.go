@@ -70,6 +70,9 @@ func (c *Calls) initiate(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if err := c.as(r, id); err != nil {
+		return err
+	}
 	workflow := r.PathValue("workflow")
 	_, plan, err := c.d.Ask.WorkflowText(workflow)
 	if err != nil {
@@ -102,6 +105,24 @@ func (c *Calls) initiate(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	send(w, status, workflowNode(d, run, name))
+	return nil
+}
+
+// as refuses to start a workflow in another lane, or for another version, than the item's: clients of Stanford's
+// server say both.
+func (c *Calls) as(r *http.Request, id layout.ItemID) error {
+	m, err := c.d.Ask.Manifest(id)
+	if err != nil {
+		return err
+	}
+	lane, version := r.URL.Query().Get("lane-id"), r.URL.Query().Get("version")
+	const anyLane = "default" // as those clients call it
+	switch has := strconv.Itoa(max(1, m.Version)); {
+	case lane != "" && lane != anyLane && lane != string(m.Lane):
+		return fault.New(fault.Refused, fmt.Sprintf("the item is in lane %s, not %s", m.Lane, lane))
+	case version != "" && version != has:
+		return fault.New(fault.Refused, fmt.Sprintf("the item is at version %s, not %s", has, version))
+	}
 	return nil
 }
 

@@ -9,16 +9,16 @@
 //	                                                 ?workflow=WF&completed=STEP; ?error=WF:STEP
 //	GET    workflow_queue/lane_ids                   ?step=WF:STEP
 //	GET    workflow_queue/all_queued                 ?hours-ago=&limit=
-//	GET    workflows/WF/STEP, queues/NAME            a queue with a name
+//	GET    workflows/WF/STEP, queues/NAME            a queue with a name; ?lane-id=&limit=
 //	GET    objects/OBJECT/workflows[/WF[/STEP]]
 //	GET    objects/OBJECT/lifecycle
-//	PUT    objects/OBJECT/workflows/WF               Initiate; POST too
+//	PUT    objects/OBJECT/workflows/WF               Initiate; POST too; ?lane-id=&version= as the item's are
 //	PUT    objects/OBJECT/workflows/WF/STEP          Update; ?current-status=
-//	POST   objects/OBJECT/workflows/WF/skip-all
+//	POST   objects/OBJECT/workflows/WF/skip-all  ?note=
 //	GET    workflow_templates[/WF]                   JSON, as Stanford's server has it
 //	DELETE objects/OBJECT/workflows/WF               405
 //
-// WF:STEP may be written dor:WF:STEP. A step's status in XML is waiting, completed, skipped,
+// Other parameters are refused. WF:STEP may be written dor:WF:STEP. A step's status in XML is waiting, completed, skipped,
 // error, or, of a step in progress, the word that its robot told, else started. A Calls never
 // changes; no lock guards it.
 package workdo

@@ -146,9 +146,26 @@ func processNode(d ask.Detail, run ask.WorkflowDetail, s ask.StepDetail) node {
 	if last.Elapsed > 0 {
 		elapsed = strconv.FormatFloat(last.Elapsed, 'f', -1, 64)
 	}
-	return node{name: "process", attrs: []string{"version", strconv.Itoa(max(1, d.Manifest.Version)), "note", note, "lifecycle", string(s.Milestone), "laneId", string(d.Manifest.Lane),
+	return node{name: "process", attrs: []string{"version", strconv.Itoa(max(1, d.Manifest.Version)), "note", note, "lifecycle", string(reached(d, s, last)), "laneId", string(d.Manifest.Lane),
 		"elapsed", elapsed, "attempts", strconv.Itoa(len(s.Attempts)), "datetime", layout.FormatTime(at), "context", "", "status", status, "name", string(s.Step),
 		"errorMessage", message, "errorText", text}}
+}
+
+// reached is the milestone that an attempt reached: that which its robot told, else the step's own, which may be
+// yet to come. Attempts do not name milestones; one that a robot told has the time of its attempt's end.
+func reached(d ask.Detail, s ask.StepDetail, last ask.AttemptDetail) layout.Name {
+	own := map[layout.Name]bool{state.Registered: true}
+	for _, run := range d.Workflows {
+		for _, other := range run.Steps {
+			own[other.Milestone] = true
+		}
+	}
+	for _, m := range slices.Sorted(maps.Keys(d.Milestones)) {
+		if !own[m] && !last.Ended.IsZero() && d.Milestones[m].Equal(last.Ended) {
+			return m
+		}
+	}
+	return s.Milestone
 }
 
 func (c *Calls) lifecycle(w http.ResponseWriter, r *http.Request) error {

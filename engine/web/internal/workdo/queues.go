@@ -1,6 +1,7 @@
 package workdo
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
@@ -18,15 +19,24 @@ import (
 // is asked for in parts.
 const mostListed = 10_000
 
+// limitOf is how many objects are asked for, from 1 to mostListed.
+func limitOf(r *http.Request) (int, error) {
+	n, err := desk.Number("limit", r.URL.Query().Get("limit"), mostListed, mostListed)
+	return cmp.Or(n, mostListed), err
+}
+
 // query lists the items where a step is ready, or failed, or is done.
 func (c *Calls) query(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
-	limit, err := desk.Number("limit", q.Get("limit"), mostListed, mostListed)
+	limit, err := limitOf(r)
 	if err != nil {
 		return err
 	}
 	workflow := q.Get("workflow")
 	if text := q.Get("error"); text != "" {
+		if q.Has("waiting") || q.Has("completed") || q.Has("lane-id") {
+			return fault.New(fault.Invalid, "error=WORKFLOW:STEP stands without waiting, completed and lane-id")
+		}
 		return c.errors(w, r, text, workflow, limit)
 	}
 	var done []state.Ref
@@ -131,7 +141,7 @@ func (c *Calls) namedQueue(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (c *Calls) reified(w http.ResponseWriter, r *http.Request, which, id string) error {
-	limit, err := desk.Number("limit", r.URL.Query().Get("limit"), mostListed, mostListed)
+	limit, err := limitOf(r)
 	if err != nil {
 		return err
 	}
@@ -172,12 +182,11 @@ func (c *Calls) lanes(w http.ResponseWriter, r *http.Request) error {
 
 // queued lists what robots could have begun for some hours.
 func (c *Calls) queued(w http.ResponseWriter, r *http.Request) error {
-	q := r.URL.Query()
-	limit, err := desk.Number("limit", q.Get("limit"), mostListed, mostListed)
+	limit, err := limitOf(r)
 	if err != nil {
 		return err
 	}
-	hours, err := desk.Number("hours-ago", q.Get("hours-ago"), 24*365*100, 0)
+	hours, err := desk.Number("hours-ago", r.URL.Query().Get("hours-ago"), 24*365*100, 0)
 	if err != nil {
 		return err
 	}
