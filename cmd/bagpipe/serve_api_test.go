@@ -169,6 +169,8 @@ func TestServeActs(t *testing.T) {
 		{"operator", "PUT", "steps/accession/unpack", `{"status":"disabled"}`, 403},
 		{"admin", "PUT", "steps/accession/unpack", `{"status":"disabled","message":"mending"}`, 200},
 		{"admin", "PUT", "steps/accession/unpack", `{"status":"enabled"}`, 200},
+		{"operator", "POST", "items/i1/acts", `{"act":"fail","step":"look"}`, 400},
+		{"operator", "POST", "items/i1/acts", `{"act":"fail","step":"look","message":"  "}`, 400},
 		{"operator", "POST", "items/i1/acts", `{"act":"fail","step":"look","message":"torn"}`, 200},
 		{"operator", "POST", "batches/nowhere/close", ``, 404},
 	} {

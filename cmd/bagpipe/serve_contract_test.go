@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"bagpipe/engine/web"
+
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/tidwall/gjson"
 )
@@ -110,6 +112,7 @@ func TestServeContract(t *testing.T) {
 		tokens["confined "+role] = b.tokenOf(role, "elsewhere")
 	}
 	calls := 0
+	s.refusesAnotherMethod(c)
 	for template, methods := range c.spec.Get("paths").Map() {
 		for method, op := range methods.Map() {
 			path := names.Replace(template)
@@ -155,11 +158,73 @@ func TestServeContract(t *testing.T) {
 		t.Errorf("%d calls", calls)
 	}
 	s.program("admin")
+	for _, pattern := range web.Calls() {
+		method, path, _ := strings.Cut(strings.ReplaceAll(pattern, "...}", "}"), " ")
+		if !c.spec.Get("paths." + gjsonKey(path) + "." + strings.ToLower(method)).Exists() {
+			t.Errorf("the document lacks %s", pattern)
+		}
+	}
 	if a := s.ask("GET", "/api/v1/nowhere", ""); a.code != 404 || a.header.Get("Content-Type") != "application/problem+json" {
 		t.Errorf("no such call: %+v", a)
 	}
 	if a := s.ask("POST", "/api/v1/items/"+item+"/acts", `{"act":7}`, "Content-Type", "application/json"); a.code != 422 || gjson.Get(a.body, "code").String() != "invalid" {
 		t.Errorf("no such act: %+v", a)
+	}
+}
+
+// refusesAnotherMethod wants each address to tell, of a method that it does not take, which it takes.
+func (s *site) refusesAnotherMethod(c *contract) {
+	t := s.b.t
+	t.Helper()
+	of := map[string]string{"/api/v1/status": "GET, HEAD", "/api/v1/acts": "POST", "/api/v1/acts/none": "GET, HEAD, DELETE", "/api/v1/steps/accession/unpack": "PUT",
+		"/api/v1/attempts/i/w/s/a": "GET, HEAD, PUT", "/api/v1/attempts/i/w/s/a/made/a/b": "PUT", "/items": "GET, HEAD", "/bulk/none": "GET, HEAD, POST"}
+	for path, allowed := range of {
+		a := s.ask("PATCH", path, "")
+		if a.code != http.StatusMethodNotAllowed || a.header.Get("Allow") != allowed {
+			t.Errorf("PATCH %s: %d, allowed are %q, not %q", path, a.code, a.header.Get("Allow"), allowed)
+		}
+		if strings.HasPrefix(path, "/api/") && (gjson.Get(a.body, "code").String() != "method-not-allowed" || a.header.Get("Content-Type") != "application/problem+json") {
+			t.Errorf("PATCH %s: %+v", path, a)
+		}
+	}
+}
+
+// What an account lacks, and how it is given that, stands in each refusal.
+func TestServeTellsWhatAnAccountLacks(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.workflow("trial", "  - name: look\n    manual: true\n")
+	b.addItems("trial", 1)
+	b.ok("collection", "add", "elsewhere")
+	s := b.serve("--no-run")
+	viewer, operator, confined := b.tokenOf("viewer", ""), b.tokenOf("operator", ""), b.tokenOf("operator", "elsewhere")
+	for _, c := range []struct{ token, method, path, body, lacks, helps string }{
+		{viewer, "POST", "items/i0/acts", `{"act":"hold"}`, "the role operator, and this account has the role viewer", "bagpipe token add NAME --role operator"},
+		{viewer, "POST", "queues/trial/look/claims", `{}`, "the role operator, and this account has the role viewer", "bagpipe token add NAME --role operator"},
+		{operator, "POST", "items/i0/acts", `{"act":"migrate","workflow":"trial"}`, "the role admin, and this account has the role operator", "bagpipe token add NAME --role admin"},
+		{operator, "PUT", "steps/trial/look", `{"status":"disabled"}`, "the role admin, and this account has the role operator", "bagpipe token add NAME --role admin"},
+		{operator, "POST", "disposals/none/acts", `{"act":"approve"}`, "a person decides, who signs in and has the role operator", ""},
+		{confined, "GET", "stats", "", "an account for all collections, and this one is confined to elsewhere", "bagpipe token add NAME --role operator"},
+	} {
+		s.token = c.token
+		a := s.ask(c.method, "/api/v1/"+c.path, c.body, "Content-Type", "application/json")
+		if a.code != 403 || !strings.Contains(gjson.Get(a.body, "detail").String(), c.lacks) || !strings.Contains(gjson.Get(a.body, "help").String(), c.helps) {
+			t.Errorf("%s %s: %d %s", c.method, c.path, a.code, a.body)
+		}
+	}
+	s.token = viewer
+	if a := s.announce(1, "collection", "default", "filename", "x"); a.code != 403 || !strings.Contains(a.body, "needs the role operator") {
+		t.Errorf("an upload: %+v", a)
+	}
+	s.token = ""
+	s.user("zoe", "viewer", "Zoé Reader")
+	if a := s.post("/items/i0/acts", "act", "hold"); a.code != 403 || !strings.Contains(a.body, "needs the role operator, and this account has the role viewer") || !strings.Contains(a.body, "bagpipe user add NAME --role operator") {
+		t.Errorf("on a page: %+v", a)
+	}
+	s = b.serve("--read-only")
+	s.token = operator
+	if a := s.ask("POST", "/api/v1/items/i0/acts", `{"act":"hold"}`, "Content-Type", "application/json"); a.code != 403 || !strings.Contains(gjson.Get(a.body, "help").String(), "without --read-only") {
+		t.Errorf("where nothing can be changed: %+v", a)
 	}
 }
 

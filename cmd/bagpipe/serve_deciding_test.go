@@ -152,7 +152,7 @@ func (s *site) byCalls(key string) {
 	if a := call("schedules/nightly/acts", `{"act":"fire"}`); a.code != 403 {
 		t.Errorf("an operator fires: %+v", a)
 	}
-	if a := call("deliveries/old.txt/nowhere/acts", `{"act":"withdraw"}`); a.code != 409 {
+	if a := call("deliveries/old.txt/nowhere/acts", `{"act":"withdraw","message":"a mistake"}`); a.code != 409 {
 		t.Errorf("no such delivery: %+v", a)
 	}
 	body := `{"act":"withdraw","message":"a mistake"}`

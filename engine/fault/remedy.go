@@ -61,6 +61,11 @@ const (
 	// SignNothing has commits signed no more.
 	SignNothing Verb = "sign-nothing"
 
+	GiveRole      Verb = "give-role"       // Access, the role of a person's account
+	GiveAll       Verb = "give-all"        // of a person's account, all collections
+	GiveToken     Verb = "give-token"      // Access, the role of a program's account, for all collections
+	ServeToChange Verb = "serve-to-change" // pages through which something can be changed
+
 	MakeFolder    Verb = "make-folder"    // Name, a path
 	RemoveFile    Verb = "remove-file"    // Name, a path
 	RemoveFolder  Verb = "remove-folder"  // Name, a path
@@ -77,7 +82,7 @@ type Remedy struct {
 	Run        string // of an item, or a workflow
 	Step       layout.Name
 	Name       string // of a batch, a collection or a path
-	Access     string // permissions as chmod spells them: rX, rwX
+	Access     string // permissions as chmod spells them: rX, rwX; or a role
 	Account    string // gets the access
 	Collection layout.Name
 	Batch      layout.Name // empty: none

@@ -2,13 +2,14 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
-	"bagpipe/engine/fault"
 	"bagpipe/engine/web/access"
 	"bagpipe/engine/web/internal/bulk"
 	"bagpipe/engine/web/internal/desk"
@@ -31,25 +32,24 @@ type API struct {
 	jobs *bulk.Jobs
 	sent *submit.Submissions
 	huma huma.API
-	mux  *http.ServeMux
+	mux  calls
 	keys keys
 }
 
 // New registers the routes.
 func New(d *desk.Desk, jobs *bulk.Jobs) *API {
-	a := &API{d: d, jobs: jobs, sent: submit.New(d), mux: http.NewServeMux()}
+	a := &API{d: d, jobs: jobs, sent: submit.New(d)}
 	config := huma.DefaultConfig("Bagpipe", d.Version)
 	config.RejectUnknownQueryParameters = true // a misspelt one would list everything
 	config.CreateHooks = nil                   // answers are what --json prints, and nothing more
 	config.Transformers = append(config.Transformers, asProblem)
-	config.DocsPath, config.SchemasPath = "", ""
-	config.OpenAPIPath = strings.TrimSuffix(Root, "/") + "/openapi"
+	config.DocsPath, config.SchemasPath, config.OpenAPIPath = "", "", ""
 	config.Servers = []*huma.Server{{URL: strings.TrimSuffix(d.Base, "/")}}
 	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"token": {Type: "http", Scheme: "bearer"}}
 	config.Security = []map[string][]string{{"token": {}}}
 	config.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
 	config.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[layout.AttemptKey](), reflect.TypeFor[string]())
-	a.huma = humago.New(a.mux, config)
+	a.huma = humago.New(&a.mux, config)
 	a.registerReads()
 	a.registerItems()
 	a.registerActs()
@@ -58,10 +58,49 @@ func New(d *desk.Desk, jobs *bulk.Jobs) *API {
 	a.registerClaims()
 	registerSubmissions(a)
 	a.describeUploads()
-	a.mux.HandleFunc(Root, func(w http.ResponseWriter, r *http.Request) {
-		write(w, &Problem{Status: http.StatusNotFound, Title: http.StatusText(http.StatusNotFound), Detail: "there is no such call; openapi.json describes them", Code: "not-found"})
+	stream(a, "openapi.json", "This document", []string{"application/json"}, func(ctx huma.Context, _ *none) error {
+		text, err := json.Marshal(a.huma.OpenAPI())
+		if err == nil {
+			ctx.SetHeader("Content-Type", "application/json")
+			_, _ = ctx.BodyWriter().Write(text) // who asked is gone
+		}
+		return err
 	})
+	a.mux.HandleFunc(Root, a.noCall)
 	return a
+}
+
+// calls is a mux that knows its patterns.
+type calls struct {
+	http.ServeMux
+	patterns []string
+}
+
+// HandleFunc registers a call. A {path} at the end of its pattern is all that follows there: of that the mux has a word of
+// its own, and the document none.
+func (c *calls) HandleFunc(pattern string, f func(http.ResponseWriter, *http.Request)) {
+	if before, ok := strings.CutSuffix(pattern, "/{path}"); ok {
+		pattern = before + "/{path...}"
+	}
+	c.patterns = append(c.patterns, pattern)
+	c.ServeMux.HandleFunc(pattern, f)
+}
+
+// Patterns are the patterns of the calls, METHOD PATH, as the mux has them; but for those of tus, which another
+// handler answers.
+func Patterns() []string {
+	return slices.DeleteFunc(New(&desk.Desk{}, nil).mux.patterns, func(p string) bool { return p == Root })
+}
+
+// noCall answers what is no call, or none by its method.
+func (a *API) noCall(w http.ResponseWriter, r *http.Request) {
+	p := &Problem{Status: http.StatusNotFound, Detail: "there is no such call; openapi.json describes them", Code: "not-found"}
+	if allowed := desk.Allowed(&a.mux.ServeMux, r); allowed != "" {
+		w.Header().Set("Allow", allowed)
+		p.Status, p.Detail, p.Code = http.StatusMethodNotAllowed, "this address takes "+allowed+", not "+r.Method, "method-not-allowed"
+	}
+	p.Title = http.StatusText(p.Status)
+	write(w, p)
 }
 
 // schemaName tells types of one name in several packages apart.
@@ -77,7 +116,7 @@ func schemaName(t reflect.Type, hint string) string {
 }
 
 // Handler answers those who were let in.
-func (a *API) Handler() http.Handler { return a.keyed(a.mux) }
+func (a *API) Handler() http.Handler { return a.keyed(&a.mux) }
 
 // Strangers refuses who was not let in.
 func (a *API) Strangers(w http.ResponseWriter, _ *http.Request, _ error) {
@@ -93,8 +132,8 @@ type none struct{}
 // get registers a call that reads, for viewers.
 func get[I, O any](a *API, path, summary string, f func(context.Context, *I) (O, error)) {
 	huma.Register(a.huma, a.operation(http.MethodGet, path, summary), func(ctx context.Context, in *I) (*answer[O], error) {
-		if !desk.Who(ctx).Role.May(access.Viewer) {
-			return nil, problemOf(a.d, desk.ErrForbidden)
+		if who := desk.Who(ctx); !who.Role.May(access.Viewer) {
+			return nil, problemOf(a.d, desk.NeedsRole(who, access.Viewer))
 		}
 		out, err := f(ctx, in)
 		if err != nil {
@@ -139,7 +178,7 @@ func stream[I any](a *API, path, summary string, kinds []string, f func(ctx huma
 
 // operation describes a call; every call may be answered with a Problem.
 func (a *API) operation(method, path, summary string) huma.Operation {
-	id := strings.ToLower(method) + "-" + strings.NewReplacer("/", "-", "{", "", "}", "", "...", "", ".", "-").Replace(path)
+	id := strings.ToLower(method) + "-" + strings.NewReplacer("/", "-", "{", "", "}", "", ".", "-").Replace(path)
 	op := huma.Operation{OperationID: id, Method: method, Path: Root + path, Summary: summary, Responses: map[string]*huma.Response{}}
 	problem := huma.SchemaFromType(a.huma.OpenAPI().Components.Schemas, reflect.TypeFor[Problem]())
 	for _, status := range []int{400, 401, 403, 404, 409, 410, 412, 413, 422, 500, 503} {
@@ -231,9 +270,8 @@ func problemOf(d *desk.Desk, err error) *Problem {
 		p.Status, p.Code = own.status, own.code
 	}
 	p.Title = http.StatusText(p.Status)
-	for _, f := range fault.All(err) {
-		p.Help = d.Words.With(p.Detail, f.FaultRemedies()...)
-		break
+	if said := d.Said(err); said != p.Detail {
+		p.Help = said
 	}
 	if p.Code == "" {
 		p.Code = map[int]string{400: "invalid", 403: "forbidden", 404: "not-found", 409: "refused", 503: "busy"}[p.Status]

@@ -118,7 +118,7 @@ func (a *API) registerClaims() {
 		}
 		return endAnswer{in.Attempt, err == nil}, err
 	})
-	stream(a, attemptPath+"/files/{path...}", "The bytes of a file that the robot is given", []string{"application/octet-stream"}, func(ctx huma.Context, in *attemptFileIn) error {
+	stream(a, attemptPath+"/files/{path}", "The bytes of a file that the robot is given", []string{"application/octet-stream"}, func(ctx huma.Context, in *attemptFileIn) error {
 		l, account, err := a.d.Lends(ctx.Context())
 		if errors.Is(err, desk.ErrForbidden) {
 			err = fault.New(fault.NotFound, "this account claimed no such attempt")
@@ -130,7 +130,7 @@ func (a *API) registerClaims() {
 		desk.Patient(w)
 		return l.ServeFile(w, r, account, in.held(), r.PathValue("path"))
 	})
-	a.mux.HandleFunc("PUT "+Root+attemptPath+"/made/{path...}", a.put)
+	a.mux.HandleFunc("PUT "+Root+attemptPath+"/made/{path}", a.put)
 	describePut(a, attemptPath+"/made/{path}", "Send a file that the robot made", "item", "workflow", "step", "attempt", "path")
 }
 

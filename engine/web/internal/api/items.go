@@ -98,7 +98,7 @@ func (a *API) registerItems() {
 		d, err := a.d.Ask.Show(ctx, id)
 		return d.Files, err
 	})
-	stream(a, "items/{id}/files/{path...}", "The bytes of a file", []string{"application/octet-stream"}, func(ctx huma.Context, in *fileIn) error {
+	stream(a, "items/{id}/files/{path}", "The bytes of a file", []string{"application/octet-stream"}, func(ctx huma.Context, in *fileIn) error {
 		id, err := a.d.Object(ctx.Context(), in.ID)
 		if err != nil {
 			return err
@@ -113,7 +113,7 @@ func (a *API) registerItems() {
 		}
 		return a.d.ResultFiles(ctx, id)
 	})
-	stream(a, "items/{id}/result/{path...}", "The bytes of one, also by Range", []string{"application/octet-stream"}, func(ctx huma.Context, in *fileIn) error {
+	stream(a, "items/{id}/result/{path}", "The bytes of one, also by Range", []string{"application/octet-stream"}, func(ctx huma.Context, in *fileIn) error {
 		id, err := a.d.Object(ctx.Context(), in.ID)
 		if err != nil {
 			return err

@@ -29,7 +29,7 @@ func registerSubmissions(a *API) {
 	get(a, submissionPath, "How a submission stands: the item it became, or what of it is here", func(ctx context.Context, in *KeyPath) (wire.Submitted, error) {
 		return a.sent.Find(ctx, in.Key)
 	})
-	a.mux.HandleFunc("PUT "+Root+submissionPath+"/files/{path...}", func(w http.ResponseWriter, r *http.Request) { putSubmitted(a, w, r) })
+	a.mux.HandleFunc("PUT "+Root+submissionPath+"/files/{path}", func(w http.ResponseWriter, r *http.Request) { putSubmitted(a, w, r) })
 	describePut(a, submissionPath+"/files/{path}", "Send a file of a submission", "key", "path")
 	op := a.operation(http.MethodPost, submissionPath+"/end", "Make an item of a submission, once; or say what is to be sent again")
 	op.MaxBodyBytes = wire.MaxDocument

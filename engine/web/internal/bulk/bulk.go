@@ -94,8 +94,8 @@ func (j *Jobs) Preview(ctx context.Context, items []layout.ItemID, w desk.Wanted
 	if _, err := j.d.Acts(ctx, access.Operator); err != nil {
 		return Job{}, err
 	}
-	if w.Act == "fail" && w.Message == "" {
-		return Job{}, fault.New(fault.Invalid, "To refuse needs a reason: say what the producer must mend.")
+	if err := w.Check(); err != nil {
+		return Job{}, err
 	}
 	if len(items) == 0 {
 		return Job{}, fault.New(fault.Invalid, "No item was chosen.")

@@ -29,6 +29,9 @@ func (d *Desk) DecideDelivery(ctx context.Context, ref string, to layout.Name, a
 	if err != nil {
 		return Decided{}, err
 	}
+	if (act == "refuse" || act == "withdraw") && message == "" {
+		return Decided{}, fault.New(fault.Invalid, "To refuse, or to take back, needs a reason.")
+	}
 	out := Decided{Item: id, Target: to}
 	switch act {
 	case "approve":
@@ -44,9 +47,6 @@ func (d *Desk) DecideDelivery(ctx context.Context, ref string, to layout.Name, a
 	}
 	return out, err
 }
-
-// ErrProgram is the answer to a program where a person decides.
-var ErrProgram = fmt.Errorf("%w: a program has no word in what is removed for good", ErrForbidden)
 
 // Said is a word on a proposal to remove items for good.
 type Said struct {
@@ -69,6 +69,9 @@ func (d *Desk) SayOnDisposal(ctx context.Context, key, act, message string) (Sai
 	says := map[string]string{"approve": warrant.Approved, "refuse": warrant.Refused}[act]
 	if says == "" {
 		return Said{}, fault.New(fault.Invalid, fmt.Sprintf("act %q: expected approve or refuse", act))
+	}
+	if says == warrant.Refused && message == "" {
+		return Said{}, fault.New(fault.Invalid, "To refuse needs a reason: say why the items are to stay.")
 	}
 	row, err := d.Disposal.Row(ctx, key)
 	if err != nil {

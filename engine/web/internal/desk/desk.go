@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"bagpipe/engine/act"
@@ -121,12 +122,6 @@ func requestOf(ctx context.Context) string {
 	return request
 }
 
-// ErrForbidden is the answer to an account whose role does not do for a call.
-var ErrForbidden = errors.New("this account may not do that")
-
-// ErrReadOnly is the answer to an act where nothing can be changed.
-var ErrReadOnly = errors.New("the pages are read-only here; nothing can be changed")
-
 // Acts are the decisions of who asks, which needs a role for them.
 func (d *Desk) Acts(ctx context.Context, needs access.Role) (*act.Acts, error) {
 	by, err := d.by(ctx, needs)
@@ -144,7 +139,7 @@ func (d *Desk) by(ctx context.Context, needs access.Role) (ledger.Actor, error) 
 		return ledger.Actor{}, ErrReadOnly
 	case !who.Role.May(needs):
 		d.Log.Warn("refused: the role does not do", "name", who.Name, "role", string(who.Role), "needs", string(needs))
-		return ledger.Actor{}, ErrForbidden
+		return ledger.Actor{}, NeedsRole(who, needs)
 	}
 	by := ledger.PersonActor(gitstore.Signature{Name: who.Name, Email: who.Email})
 	by.Request = requestOf(ctx)
@@ -153,8 +148,8 @@ func (d *Desk) by(ctx context.Context, needs access.Role) (ledger.Actor, error) 
 
 // Whole refuses accounts that are confined to collections: the answer is about all of them.
 func (d *Desk) Whole(ctx context.Context) error {
-	if len(Who(ctx).Collections) > 0 {
-		return ErrForbidden
+	if who := Who(ctx); len(who.Collections) > 0 {
+		return NeedsAll(who)
 	}
 	return nil
 }
@@ -182,6 +177,20 @@ func (d *Desk) Reach(ctx context.Context, id layout.ItemID) error {
 		err = ledger.NoItem(string(id))
 	}
 	return err
+}
+
+// Allowed are the methods that a mux, whose pattern without one answers all else, has for the path of a request; "": it
+// has no such path.
+func Allowed(mux *http.ServeMux, r *http.Request) string {
+	var allowed []string
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		as := *r
+		as.Method = method
+		if _, pattern := mux.Handler(&as); strings.Contains(pattern, " ") {
+			allowed = append(allowed, method)
+		}
+	}
+	return strings.Join(allowed, ", ")
 }
 
 // Status is the status of HTTP that an error is.

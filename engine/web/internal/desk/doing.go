@@ -2,7 +2,9 @@ package desk
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"bagpipe/engine/act"
@@ -27,6 +29,14 @@ type Wanted struct {
 	Attempt layout.AttemptKey // likewise
 }
 
+// Check refuses an act that does not say all that it needs to.
+func (w *Wanted) Check() error {
+	if w.Act == "fail" && strings.TrimSpace(w.Message) == "" {
+		return fault.New(fault.Invalid, "To refuse needs a reason: say what the producer must mend.")
+	}
+	return nil
+}
+
 // Did is what became of it.
 type Did struct {
 	Item     layout.ItemID `json:"item"`
@@ -46,7 +56,7 @@ func (d *Desk) Do(ctx context.Context, id layout.ItemID, w Wanted) (Did, error) 
 	if err != nil {
 		return Did{}, err
 	}
-	if err := d.Reach(ctx, id); err != nil {
+	if err := errors.Join(d.Reach(ctx, id), w.Check()); err != nil {
 		return Did{}, err
 	}
 	if w.Seen != "" {

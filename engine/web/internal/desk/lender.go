@@ -38,9 +38,9 @@ func (d *Desk) Lends(ctx context.Context) (l Lender, account string, err error) 
 	case d.ReadOnly:
 		return nil, "", ErrReadOnly
 	case !who.Role.May(access.Operator):
-		return nil, "", ErrForbidden
+		return nil, "", NeedsRole(who, access.Operator)
 	case len(who.Collections) > 0:
-		return nil, "", ErrForbidden
+		return nil, "", NeedsAll(who)
 	case d.Lender == nil:
 		return nil, "", fault.New(fault.Busy, "no engine lends steps here: it runs elsewhere, or not at all")
 	}

@@ -44,9 +44,6 @@ func (p *Pages) act(w http.ResponseWriter, r *http.Request) (string, any, error)
 	what := r.PostFormValue("act")
 	wanted := desk.Wanted{Act: what, Workflow: r.PostFormValue("workflow"), Step: layout.Name(r.PostFormValue("step")), Message: strings.TrimSpace(r.PostFormValue("message")),
 		After: r.PostFormValue("after") != "", Status: state.Status(r.PostFormValue("status"))}
-	if what == "fail" && wanted.Message == "" {
-		return "", nil, fault.New(fault.Invalid, "To refuse needs a reason: say what the producer must mend.")
-	}
 	if _, err := p.d.Do(r.Context(), id, wanted); err != nil {
 		return "", nil, err
 	}
@@ -97,9 +94,6 @@ func (p *Pages) closeBatch(w http.ResponseWriter, r *http.Request) (string, any,
 // decideDelivery decides on a delivery.
 func (p capabilities) decideDelivery(w http.ResponseWriter, r *http.Request) (string, any, error) {
 	act, message := r.PostFormValue("act"), strings.TrimSpace(r.PostFormValue("message"))
-	if (act == "refuse" || act == "withdraw") && message == "" {
-		return "", nil, fault.New(fault.Invalid, "To refuse, or to take back, needs a reason.")
-	}
 	desk.Patient(w)
 	if _, err := p.d.DecideDelivery(r.Context(), r.PathValue("item"), layout.Name(r.PathValue("target")), act, message); err != nil {
 		return "", nil, err
@@ -110,9 +104,6 @@ func (p capabilities) decideDelivery(w http.ResponseWriter, r *http.Request) (st
 // sayOnDisposal has a word on a proposal.
 func (p capabilities) sayOnDisposal(w http.ResponseWriter, r *http.Request) (string, any, error) {
 	act, message := r.PostFormValue("act"), strings.TrimSpace(r.PostFormValue("message"))
-	if act == "refuse" && message == "" {
-		return "", nil, fault.New(fault.Invalid, "To refuse needs a reason: say why the items are to stay.")
-	}
 	if _, err := p.d.SayOnDisposal(r.Context(), r.PathValue("key"), act, message); err != nil {
 		return "", nil, err
 	}

@@ -150,6 +150,11 @@ func (p *Pages) Handler() http.Handler {
 		mux.Handle(pattern, p.show(view))
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		if allowed := desk.Allowed(mux, r); allowed != "" {
+			w.Header().Set("Allow", allowed)
+			p.problem(w, r, http.StatusMethodNotAllowed, "This page takes "+allowed+", not "+r.Method+".")
+			return
+		}
 		p.problem(w, r, http.StatusNotFound, "There is no such page.")
 	})
 	return mux
@@ -186,11 +191,10 @@ func (p *Pages) show(v viewer) http.Handler {
 
 func (p *Pages) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	status := desk.Status(err)
-	text := p.d.Words.With(err.Error())
 	if status == http.StatusInternalServerError {
 		p.d.Log.Error("a page could not be shown", "path", r.URL.Path, "error", err)
 	}
-	p.problem(w, r, status, text)
+	p.problem(w, r, status, p.d.Said(err))
 }
 
 func (p *Pages) problem(w http.ResponseWriter, r *http.Request, status int, text string) {

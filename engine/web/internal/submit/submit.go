@@ -77,8 +77,8 @@ func (s *Submissions) dir(ctx context.Context, key string) string {
 
 // Find tells how a submission stands.
 func (s *Submissions) Find(ctx context.Context, key string) (wire.Submitted, error) {
-	if !desk.Who(ctx).Role.May(access.Viewer) {
-		return wire.Submitted{}, desk.ErrForbidden
+	if who := desk.Who(ctx); !who.Role.May(access.Viewer) {
+		return wire.Submitted{}, desk.NeedsRole(who, access.Viewer)
 	}
 	out, there, err := s.item(ctx, key)
 	if err != nil || there {
@@ -198,7 +198,7 @@ func (s *Submissions) End(ctx context.Context, key string, in wire.Submission) (
 		return out, err
 	}
 	if who := desk.Who(ctx); len(who.Collections) > 0 && !who.Reaches(string(in.Collection)) {
-		return out, desk.ErrForbidden
+		return out, desk.NeedsAll(who)
 	}
 	defer s.alone(key)()
 	out, there, err := s.item(ctx, key)

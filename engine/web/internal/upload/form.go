@@ -119,8 +119,8 @@ func (f *form) field(part *multipart.Part) error {
 		if f.collection, err = layout.ParseName(string(data)); err != nil {
 			return fault.New(fault.Invalid, err.Error())
 		}
-		if !desk.Who(f.r.Context()).Reaches(string(f.collection)) {
-			return desk.ErrForbidden
+		if who := desk.Who(f.r.Context()); !who.Reaches(string(f.collection)) {
+			return desk.NeedsAll(who)
 		}
 	case "name":
 		f.name = string(data)
