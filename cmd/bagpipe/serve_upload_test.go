@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -129,6 +130,98 @@ func TestServeUploads(t *testing.T) {
 		b.must(err)
 		return len(left) == 1 // the set of letters, which ended a moment ago
 	})
+}
+
+// A file is announced with its first bytes, or with all of them.
+func TestServeUploadsWithTheAnnouncement(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	s := b.serve("--no-run")
+	s.program("operator")
+	announce := func(name, part string, size int) answer {
+		return s.tus("POST", "/api/v1/uploads", part, "Upload-Length", strconv.Itoa(size), "Content-Type", "application/offset+octet-stream",
+			"Upload-Metadata", "collection "+base64.StdEncoding.EncodeToString([]byte("default"))+",filename "+base64.StdEncoding.EncodeToString([]byte(name)))
+	}
+	whole, half := announce("whole.txt", "Dear Ada", 8), announce("half.txt", "Dear", 8)
+	if whole.code != 201 || whole.header.Get("Upload-Offset") != "8" || half.code != 201 || half.header.Get("Upload-Offset") != "4" {
+		t.Errorf("announced: %+v %+v", whole, half)
+	}
+	if b.exists("ws/inbox/default/half.txt") {
+		t.Error("a half is a drop")
+	}
+	if a := s.send(half.header.Get("Location"), 4, " Bob"); a.code != 204 {
+		t.Errorf("the rest: %+v", a)
+	}
+	for name, want := range map[string]string{"whole.txt": "Dear Ada", "half.txt": "Dear Bob"} {
+		if data, err := os.ReadFile(filepath.Join(b.dir, "inbox/default", name)); err != nil || string(data) != want {
+			t.Errorf("%s: %q %v", name, data, err)
+		}
+	}
+}
+
+// A file that is announced again with its key is the same, also after a kill and when it is a drop by then; another file with
+// that key is refused.
+func TestServeUploadsByKey(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	s := b.serve("--no-run")
+	s.program("operator")
+	announce := func(name, size, key string) answer {
+		return s.tus("POST", "/api/v1/uploads", "", "Upload-Length", size, "Idempotency-Key", key,
+			"Upload-Metadata", "collection "+base64.StdEncoding.EncodeToString([]byte("default"))+",filename "+base64.StdEncoding.EncodeToString([]byte(name)))
+	}
+	first := announce("letter.txt", "8", "one")
+	at := first.header.Get("Location")
+	same := func(when string) {
+		t.Helper()
+		if a := announce("letter.txt", "8", "one"); a.code != 201 || a.header.Get("Location") != at {
+			t.Errorf("%s: %+v, first %+v", when, a, first)
+		}
+		for _, other := range [][2]string{{"letter.txt", "9"}, {"another.txt", "8"}} {
+			if a := announce(other[0], other[1], "one"); a.code != 422 {
+				t.Errorf("%s, another file: %+v", when, a)
+			}
+		}
+	}
+	same("at once")
+	s = s.again("--no-run")
+	same("after a kill")
+	if a := s.send(at, 0, "Dear Ada"); a.code != 204 || !b.exists("ws/inbox/default/letter.txt") {
+		t.Errorf("the bytes: %+v", a)
+	}
+	same("once it is a drop")
+	if a := announce("letter.txt", "8", "two"); a.code != 409 {
+		t.Errorf("another call: %+v", a)
+	}
+	if drops, err := os.ReadDir(filepath.Join(b.dir, "inbox/default")); err != nil || len(drops) != 2 { // and the set
+		t.Errorf("the inbox holds %v: %v", drops, err)
+	}
+}
+
+// An inbox may be a file system of its own: what is on its way into it lies there, and becomes a drop by a rename.
+func TestServeUploadsIntoAMountedInbox(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	inbox := filepath.Join(b.dir, "inbox/default")
+	b.mount("tmpfs", inbox, "-t", "tmpfs", "-o", "size=8g")
+	s := b.serve("--no-run")
+	s.program("operator")
+	at := s.announce(8, "collection", "default", "filename", "letter.txt").header.Get("Location")
+	s.send(at, 0, "Dear")
+	infos, err := filepath.Glob(filepath.Join(inbox, ".uploading-*/parts/*.info"))
+	b.must(err)
+	if len(infos) != 1 {
+		t.Fatalf("the parts are %v", infos)
+	}
+	var part, drop syscall.Stat_t
+	b.must(syscall.Stat(strings.TrimSuffix(infos[0], ".info"), &part))
+	if a := s.send(at, 4, " Ada"); a.code != 204 {
+		t.Errorf("the rest: %+v", a)
+	}
+	b.must(syscall.Stat(filepath.Join(inbox, "letter.txt"), &drop))
+	if data, err := os.ReadFile(filepath.Join(inbox, "letter.txt")); err != nil || string(data) != "Dear Ada" || drop.Dev != part.Dev || drop.Ino != part.Ino {
+		t.Errorf("%q, of %d:%d, that were %d:%d: %v", data, drop.Dev, drop.Ino, part.Dev, part.Ino, err)
+	}
 }
 
 // A file of a set that is announced again, as whoever sent it did not get the answer, begins

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -43,7 +44,7 @@ func (u *Uploads) find(ctx context.Context, id string) (s set, name string, err 
 }
 
 // NewUpload makes a part. One that is not whole begins anew: whoever announced it did not get
-// the answer.
+// the answer. One that is whole is refused, but for the same call by its key.
 func (st store) NewUpload(ctx context.Context, info handler.FileInfo) (handler.Upload, error) {
 	s, name, err := st.u.find(ctx, info.ID)
 	if err != nil {
@@ -61,6 +62,9 @@ func (st store) NewUpload(ctx context.Context, info handler.FileInfo) (handler.U
 	case errors.Is(err, handler.ErrNotFound):
 	case err != nil:
 		return nil, problem(err)
+	case there.Offset == there.Size && (there.Size > 0 || p.moved()) && info.MetaData[keyed] != "" && maps.Equal(there.MetaData, info.MetaData):
+		p.info = there
+		return p, nil
 	case there.Offset == there.Size && (there.Size > 0 || p.moved()):
 		return nil, problem(fault.New(fault.Refused, fmt.Sprintf("%s is there already, whole", info.MetaData["path"])))
 	}

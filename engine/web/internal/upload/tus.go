@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"path"
@@ -39,7 +40,7 @@ func (u *Uploads) Handler(at string) (http.Handler, error) {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, err := u.d.Acts(r.Context(), access.Operator); err != nil && r.Method != http.MethodOptions {
-			http.Error(w, err.Error(), desk.Status(err))
+			http.Error(w, u.d.Said(err), desk.Status(err))
 			return
 		}
 		sum, err := sumOf(r.Header.Get("Upload-Checksum"))
@@ -98,8 +99,8 @@ func (u *Uploads) announced(hook handler.HookEvent) (none handler.HTTPResponse, 
 	if err != nil {
 		err = fmt.Errorf("collection: expected whose inbox it is for: %w", err)
 	}
-	if err == nil && !desk.Who(hook.Context).Reaches(string(collection)) {
-		return none, change, problem(desk.ErrForbidden)
+	if who := desk.Who(hook.Context); err == nil && !who.Reaches(string(collection)) {
+		return none, change, problem(desk.NeedsAll(who))
 	}
 	if n, bad := strconv.Atoi(m["files"]); bad != nil || n < 1 || n > mostFiles {
 		err = errors.Join(err, fault.New(fault.Invalid, "files: expected how many the drop has, at most 100,000"))
@@ -110,17 +111,50 @@ func (u *Uploads) announced(hook handler.HookEvent) (none handler.HTTPResponse, 
 	if err = errors.Join(err, u.checkDrop(collection, m["name"]), checkPath(m["path"])); err != nil {
 		return none, change, problem(fault.New(fault.Invalid, err.Error()))
 	}
-	if m["set"] == "" {
+	key := hook.HTTPRequest.Header.Get("Idempotency-Key")
+	if key != "" {
+		m[keyed] = partName(key)
+	}
+	switch {
+	case m["set"] != "":
+	case key != "": // the same call is about the same set
+		m["set"] = m[keyed]
+	default:
 		if m["set"], err = u.draw(); err != nil {
 			return none, change, err
 		}
 	}
 	change.ID, change.MetaData = string(collection)+"~"+m["set"]+"~"+partName(m["path"]), m
 	s, _, err := u.find(hook.Context, change.ID)
-	if err == nil {
+	again := false
+	if err == nil && key != "" {
+		again, err = s.again(m, hook.Upload.Size)
+	}
+	if err == nil && !again {
 		err = errors.Join(u.room(s, hook.Upload.Size), s.free(m["name"]))
 	}
 	return none, change, problem(err)
+}
+
+// keyed is the name, in the description of a file, of the Idempotency-Key with which it was announced.
+const keyed = "key"
+
+// again reports whether a file was announced before with the same key. The descriptions of a set stay for a day, and
+// outlive the server; another file with a key that was used is refused.
+func (s set) again(m handler.MetaData, size int64) (bool, error) {
+	for _, name := range s.names() {
+		p, err := s.part(name)
+		switch {
+		case err != nil:
+			return false, err
+		case p.MetaData[keyed] != m[keyed]:
+		case p.Size != size || !maps.Equal(p.MetaData, m):
+			return false, handler.NewError("ERR_KEY_USED", "this Idempotency-Key came with another call before", http.StatusUnprocessableEntity)
+		default:
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // finished publishes the set of a file that is whole, if it was the last.
