@@ -118,7 +118,14 @@ func TestServePagesActs(t *testing.T) {
 	if log := b.git("log", "-1", "--grep=^Bagpipe-Step: approve", "--format=%an|%b"); !strings.HasPrefix(log, "Ada Keeper|") || !strings.Contains(log, "read and agreed") {
 		t.Errorf("the history: %s", log)
 	}
-	group := gjson.Get(b.ok("failures", "--json"), "0.group").String()
+	b.ok("release", item)
+	if a := s.ask("GET", "/items/"+item, ""); !strings.Contains(a.body, `<button name="act" value="cancel">`) {
+		t.Errorf("no act cancels: %s", a.body)
+	}
+	if a := s.post(acts, "act", "cancel", "message", "not ours", "back", "items/"+item); a.code != 303 || !strings.Contains(b.ok("show", item), "cancelled") {
+		t.Errorf("cancel: %+v; %s", a, b.ok("show", item))
+	}
+	group := gjson.Get(b.ok("failures", "--json", "--workflow", "accession", "--step", "unpack"), "0.group").String()
 	if a := s.post("/failures/"+group+"/retry", "back", "failures"); a.code != 303 {
 		t.Errorf("retry: %+v", a)
 	}

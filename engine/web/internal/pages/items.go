@@ -38,6 +38,7 @@ type itemsView struct {
 type facetGroup struct {
 	Name   string
 	Values []facetValue
+	More   int // values that are not listed, the rarest
 }
 
 type facetValue struct {
@@ -161,6 +162,8 @@ func facetsOf(q url.Values, counted []ask.Facet) (groups []facetGroup) {
 		v.Path = "items?" + to.Encode()
 		if v.On || len(groups[at].Values) < most {
 			groups[at].Values = append(groups[at].Values, v)
+		} else {
+			groups[at].More++
 		}
 	}
 	return groups
