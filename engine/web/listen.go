@@ -22,9 +22,8 @@ func (s *Site) Serve(ctx context.Context, on net.Listener, config *tls.Config) e
 		return err
 	}
 	requests, end := context.WithCancel(context.WithoutCancel(ctx))
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: mostHeader,
-		TLSConfig: config, ErrorLog: slog.NewLogLogger(s.desk.Log.Handler(), slog.LevelDebug),
-		BaseContext: func(net.Listener) context.Context { return requests }}
+	server := newServer(requests, handler, s.desk.Log)
+	server.TLSConfig = config
 	stopped := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(stopped)
@@ -55,6 +54,12 @@ func (s *Site) Serve(ctx context.Context, on net.Listener, config *tls.Config) e
 		return nil
 	}
 	return err
+}
+
+// newServer answers by a handler, and lets whoever is slow go. Requests end with ctx.
+func newServer(ctx context.Context, handler http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{Handler: handler, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: mostHeader,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug), BaseContext: func(net.Listener) context.Context { return ctx }}
 }
 
 // fewFromOne closes the connections of an address that has too many open.

@@ -53,10 +53,17 @@ func TestUsersSignIn(t *testing.T) {
 }
 
 func TestTokens(t *testing.T) {
-	b, now := access.Open(t.TempDir()), time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+	root := t.TempDir()
+	b, now := access.Open(root), time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 	id, token, err := b.AddToken(strings.NewReader(strings.Repeat("x", 40)), access.Token{Name: "scanner", Role: access.Operator, Expires: now.Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
+	}
+	path := filepath.Join(root, "access/tokens.json")
+	data, _ := os.ReadFile(path)
+	_, secret, _ := strings.Cut(token, ".")
+	if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 || len(secret) != 43 || bytes.Contains(data, []byte(secret)) || !bytes.Contains(data, []byte(`"digest": "sha256:`)) {
+		t.Errorf("%v %v\n%s", info, err, data)
 	}
 	if who, err := b.Bearer(token, now); err != nil || who.Name != "scanner" || who.Role != access.Operator {
 		t.Errorf("%+v %v", who, err)
