@@ -1,12 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"image/png"
 	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,6 +21,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -80,8 +86,8 @@ func (br *browser) do(actions ...chromedp.Action) {
 }
 
 // judge opens a page, and wants nothing to be wrong with it: by the rules of check, and by those of
-// axe-core where testdata/browser.sh has brought it. With BAGPIPE_SCREENSHOTS, a folder, its picture is
-// kept there.
+// axe-core where testdata/browser.sh has brought it. Its picture is kept in .cache/screenshots, or in the folder
+// that BAGPIPE_SCREENSHOTS names.
 func (br *browser) judge(path, name, check, axe string) {
 	t := br.s.b.t
 	t.Helper()
@@ -92,16 +98,19 @@ func (br *browser) judge(path, name, check, axe string) {
 	if axe != "" {
 		br.do(chromedp.Evaluate(axe, nil), chromedp.Evaluate(axeRules, &broken, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
 	}
-	if dir := os.Getenv("BAGPIPE_SCREENSHOTS"); dir != "" {
-		br.do(chromedp.FullScreenshot(&shot, 100))
-		br.s.b.must(os.WriteFile(filepath.Join(dir, name+".png"), shot, 0o644))
-	}
+	br.do(chromedp.FullScreenshot(&shot, 100))
+	br.s.b.must(os.WriteFile(filepath.Join(screenshots(), name+".png"), shot, 0o644))
 	br.mu.Lock()
 	defer br.mu.Unlock()
 	for _, what := range append(append(found, broken...), br.wrong...) {
 		t.Errorf("%s (%s): %s", path, name, what)
 	}
 	br.wrong = nil
+}
+
+// screenshots is the folder of the pictures of pages.
+func screenshots() string {
+	return cmp.Or(os.Getenv("BAGPIPE_SCREENSHOTS"), "../../.cache/screenshots")
 }
 
 // axeRules asks axe-core for what breaks WCAG 2.2 AA or its best practices.
@@ -140,6 +149,10 @@ func TestServeInABrowser(t *testing.T) {
 	axe := axeCore(t)
 	item := gjson.Get(b.ok("items", "--collection", "reading-room", "--json"), "0.item").String()
 	br.enter()
+	b.must(os.MkdirAll(screenshots(), 0o777))
+	for _, old := range picturesKept(b) {
+		b.must(os.Remove(old))
+	}
 	pages := []string{"/", "/items", "/items?facet=status:failed&columns=lane,label", "/items/" + item, "/items/" + item + "/log", "/items/" + item + "/files/" + url.PathEscape(long) + "?look=yes", "/mine", "/failures", "/queues", "/queues/accession/approve?for=people",
 		"/batches", "/batches/june", "/workflows", "/workflows/accession", "/stats", "/inbox", "/engines", "/settings", "/users", "/log",
 		"/schedules", "/deliveries", "/deliveries?state=all", "/catalogs", "/disposals", "/search", "/search?q=txt&collection=maps", "/nowhere"}
@@ -162,7 +175,33 @@ func TestServeInABrowser(t *testing.T) {
 			br.judge(page, screen.name+"-"+name, string(check), axe)
 		}
 	}
+	br.s.b.keptPictures(len(pages)-1, 320, 1440) // of all but /nowhere
 	br.deposits()
+}
+
+func picturesKept(b *bench) []string {
+	b.t.Helper()
+	kept, err := filepath.Glob(filepath.Join(screenshots(), "[sl][ma][ar][lg][le]-*.png")) // small-…, large-…
+	b.must(err)
+	return kept
+}
+
+// keptPictures wants a picture of each page to be kept, as wide as each of the screens, light and dark.
+func (b *bench) keptPictures(pages int, widths ...int) {
+	b.t.Helper()
+	wide := map[int]int{}
+	for _, at := range picturesKept(b) {
+		f, err := os.Open(at)
+		b.must(err)
+		picture, err := png.DecodeConfig(f)
+		b.must(errors.Join(err, f.Close()))
+		wide[picture.Width]++
+	}
+	for _, width := range widths {
+		if wide[width] != 2*pages {
+			b.t.Errorf("%d pictures of %d pixels are kept, of %d pages light and dark: %v", wide[width], width, pages, wide)
+		}
+	}
 }
 
 // enter signs a browser in by the link, by keys.
@@ -283,10 +322,15 @@ func TestServeManyTabs(t *testing.T) {
 	br := s.browser()
 	br.enter()
 	var tabs []context.Context
+	var ends []context.CancelFunc
 	for range soak(8, 30) {
 		tab, end := chromedp.NewContext(br.ctx)
 		defer end()
-		b.must(chromedp.Run(tab, chromedp.Navigate(s.base+"/"), chromedp.WaitReady("[data-part]", chromedp.ByQuery)))
+		ends = append(ends, end)
+		b.must(chromedp.Run(tab, chromedp.ActionFunc(func(ctx context.Context) error {
+			_, err := page.AddScriptToEvaluateOnNewDocument(countsStreams).Do(ctx)
+			return err
+		}), chromedp.Navigate(s.base+"/"), chromedp.WaitReady("[data-part]", chromedp.ByQuery)))
 		tabs = append(tabs, tab)
 	}
 	last := tabs[len(tabs)-1]
@@ -325,18 +369,37 @@ func TestServeManyTabs(t *testing.T) {
 	}
 	b.must(chromedp.Run(last, chromedp.Evaluate(`document.getElementById("live").click(); 0`, nil)))
 	b.await("the release once it goes on", func() bool { return held(last) == "0" })
-	streams := func() int {
-		out, err := exec.Command("ss", "-Htn", "state", "established", "dst", strings.TrimPrefix(s.base, "http://")).Output()
-		if err != nil {
-			return -1
+	// The tab that has the stream is closed: another has it then.
+	streams := func() (all, at int) {
+		for i, tab := range tabs {
+			if n := in(tab, `String(streams.filter((s) => s.readyState !== EventSource.CLOSED).length)`); n != "0" {
+				all, at = all+int(n[0]-'0'), i
+			}
 		}
-		return strings.Count(string(out), "\n")
+		return all, at
 	}
-	if n := streams(); n > 6 {
-		t.Errorf("%d connections for %d tabs", n, len(tabs))
+	b.must(chromedp.Run(br.ctx, chromedp.Navigate(s.base+"/static/x/icon.svg"))) // the first tab may have it
+	leads := 0
+	b.await("one stream", func() bool {
+		n, at := streams()
+		leads = at
+		return n == 1
+	})
+	ends[leads]()
+	tabs = slices.Delete(tabs, leads, leads+1)
+	b.await("one stream again", func() bool { n, _ := streams(); return n == 1 })
+	b.ok("hold", "i0")
+	for i, tab := range tabs {
+		b.await(fmt.Sprintf("the hold in tab %d", i), func() bool { return held(tab) == "1" })
+	}
+	if n, _ := streams(); n != 1 {
+		t.Errorf("%d streams for %d tabs", n, len(tabs))
 	}
 	br.keepsPlace()
 }
+
+// countsStreams has a page note the streams that its scripts open.
+const countsStreams = `window.streams = []; window.EventSource = class extends EventSource { constructor(...of) { super(...of); streams.push(this); } };`
 
 // keepsPlace opens a row of an item, i1 at its step look, scrolls to it, and wants both to stay so when something changes around it.
 func (br *browser) keepsPlace() {

@@ -1,7 +1,12 @@
 package main
 
 import (
+	"bytes"
+	"compress/zlib"
+	"encoding/binary"
 	"encoding/csv"
+	"fmt"
+	"hash/crc32"
 	"net/http"
 	"net/url"
 	"os"
@@ -24,9 +29,10 @@ func TestServeHostileContent(t *testing.T) {
 	b := newBench(t)
 	rtl, formula := "gpj.\u202eexe-\u2066txt", `=HYPERLINK("http:x","y")`
 	for name, content := range map[string]string{"page.html": "<script>parent.x=1</script>", "picture.svg": `<svg xmlns="http://www.w3.org/2000/svg" onload="x()"/>`, "code.js": "x()",
-		`quote"'>&<img src=x onerror=x()>.txt`: "x", "bomb.png": "\x89PNG\r\n\x1a\nno picture"} {
+		`quote"'>&<img src=x onerror=x()>.txt`: "x", "bomb.png": "\x89PNG\r\n\x1a\nno picture", "another.png": "\x89PNG\r\n\x1a\nnone either"} {
 		b.write("in/odd/"+name, content)
 	}
+	b.write("in/odd/huge.png", hugePicture())
 	b.must(os.Symlink("/etc/passwd", filepath.Join(b.top, "in/link")))
 	b.ok("add", "--label", formula, filepath.Join(b.top, "in/odd"))
 	b.ok("add", "--label", rtl, filepath.Join(b.top, "in/odd/code.js"))
@@ -62,6 +68,7 @@ func TestServeHostileContent(t *testing.T) {
 	if a := s.ask("GET", "/items/"+item+"/files/bomb.png?look=picture", ""); a.code != 409 || !strings.Contains(a.body, "cannot be drawn") {
 		t.Errorf("no picture: %d %s", a.code, a.body)
 	}
+	s.drawsBehindLimits("/items/" + item + "/files/huge.png?look=picture")
 	for _, path := range []string{"../manifest.json", "..%2f..%2f..%2fbagpipe.yaml", "%2e%2e/execution.json", "/etc/passwd", "page.html/../../manifest.json", "page.html%00", "...."} {
 		for _, root := range []string{"/items/", "/api/v1/items/"} {
 			if a := s.ask("GET", root+item+"/files/"+path, ""); a.code == 200 || strings.Contains(a.body, `"schema"`) {
@@ -80,6 +87,58 @@ func TestServeHostileContent(t *testing.T) {
 	}
 	if log := b.git("log", "-1", "--format=%(trailers:key=Bagpipe-To,valueonly)", "--grep=first line"); strings.Contains(log, "completed") {
 		t.Errorf("a message passes for a trailer: %s", log)
+	}
+}
+
+// hugePicture is a PNG of some bytes that decodes to 950 MB.
+func hugePicture() string {
+	picture := []byte("\x89PNG\r\n\x1a\n")
+	chunk := func(kind string, data []byte) {
+		picture = binary.BigEndian.AppendUint32(picture, uint32(len(data)))
+		body := append([]byte(kind), data...)
+		picture = binary.BigEndian.AppendUint32(append(picture, body...), crc32.ChecksumIEEE(body))
+	}
+	const side = 10_900
+	head := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, side), side)
+	chunk("IHDR", append(head, 16, 6, 0, 0, 0)) // 16 bits each of red, green, blue and how opaque
+	var rows bytes.Buffer
+	w := zlib.NewWriter(&rows)
+	_, _ = w.Write(make([]byte, 1<<16)) // memory takes all
+	_ = w.Close()
+	chunk("IDAT", rows.Bytes())
+	chunk("IEND", nil)
+	return string(picture)
+}
+
+// drawsBehindLimits asks for a picture that takes more memory than it may: it is refused, and the process that was
+// to draw it, not the server, is what had the limit.
+func (s *site) drawsBehindLimits(path string) {
+	t := s.b.t
+	t.Helper()
+	before := s.resident()
+	if a := s.ask("GET", path, ""); a.code != 409 || !strings.Contains(a.body, "decoding needs more than the 536870912 bytes of memory allowed") {
+		t.Errorf("a picture of 950 MB: %d %s", a.code, a.body)
+	}
+	if grown := s.resident() - before; grown > 64<<10 {
+		t.Errorf("the server took %d KiB for it", grown)
+	}
+	if a := s.ask("GET", strings.Replace(path, "huge.png", "another.png", 1), ""); a.code != 409 { // drawn by the next process, which stays
+		t.Errorf("no picture: %d", a.code)
+	}
+	children, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", s.cmd.Process.Pid))
+	s.b.must(err)
+	limited := 0
+	for _, at := range children {
+		pids, _ := os.ReadFile(at) // of a thread that has ended
+		for _, pid := range strings.Fields(string(pids)) {
+			limits, _ := os.ReadFile("/proc/" + pid + "/limits")
+			if regexp.MustCompile(`(?m)^Max data size +\d{9} `).Match(limits) && regexp.MustCompile(`(?m)^Max file size +0 `).Match(limits) {
+				limited++
+			}
+		}
+	}
+	if limited != 1 {
+		t.Errorf("%d processes of the server's have limits", limited)
 	}
 }
 

@@ -128,6 +128,29 @@ func TestServePagesTell(t *testing.T) {
 	}
 }
 
+// An item that has become another version says which, since when, and how each went; the files are those of now.
+func TestServePagesTellVersions(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.workflow("trial", "  - name: count\n    robot: inventory\n")
+	b.write("in/letters/one.txt", "one")
+	b.write("later/letters/two.txt", "two")
+	b.ok("add", "--workflow", "trial", filepath.Join(b.top, "in/letters"))
+	b.start("run").code(0)
+	b.ok("add", "--version-of", "letters", filepath.Join(b.top, "later/letters"))
+	b.start("run").code(0)
+	s := b.serve("--no-run")
+	s.signIn()
+	since := gjson.Get(b.ok("show", "letters", "--json"), "manifest.since").Time().UTC().Format("2006-01-02 15:04:05Z")
+	s.holds("/items/letters", "<dt>Version</dt><dd>2, since "+since+"</dd>", `<h2>trial.1 <span class="status completed">`, `<h2>trial.2 <span class="status completed">`, ">two.txt</a>")
+	if a := s.ask("GET", "/items/letters", ""); strings.Contains(a.body, ">one.txt</a>") {
+		t.Errorf("a file of the version before is listed as one of now: %s", a.body)
+	}
+	if a := s.ask("GET", "/workflow/objects/letters/workflows/trial/count", ""); attr(t, a.body, "process", "count", "version") != "2" {
+		t.Errorf("by the call of WorkDo: %s", a.body)
+	}
+}
+
 // What needs somebody stands on the pages where it is looked for: what pauses, which steps are out of the flow, what was
 // rejected and why, the cause of a failure, and whose part an item is.
 func TestServePagesWarn(t *testing.T) {

@@ -221,6 +221,34 @@ func TestServe(t *testing.T) {
 	}
 }
 
+// Without --listen it is at 127.0.0.1:8470 and nowhere else, or says that another process is there.
+func TestServeAtItsOwnAddress(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	out, err := os.Create(filepath.Join(b.top, "out"))
+	b.must(err)
+	s := &site{b: b, cmd: exec.Command("bagpipe", "-C", b.dir, "serve", "--no-run"), out: out.Name()}
+	s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr = b.env, out, out
+	b.must(s.cmd.Start())
+	t.Cleanup(func() { _ = s.cmd.Process.Kill(); _, _ = s.cmd.Process.Wait() })
+	b.await("where it is", func() bool { return strings.Contains(s.said(), "127.0.0.1:8470") })
+	if !strings.Contains(s.said(), "Open once: ") {
+		t.Skipf("the address is taken: %s", s.said())
+	}
+	if open, err := s.listens(); err != nil || len(open) != 1 || open[0] != "tcp 0100007F:2116" {
+		t.Errorf("it listens at %q: %v", open, err)
+	}
+}
+
+// The demo ends with the line that opens the pages on its workspace.
+func TestTheDemoEndsWithThePages(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile(filepath.Join(moduleRoot(t), "testdata/demo/run.sh"))
+	if err != nil || !strings.HasSuffix(string(data), "\n\n  bin/bagpipe -C $demo serve\nEND\n") {
+		t.Errorf("%v %.300s", err, data[max(0, len(data)-300):])
+	}
+}
+
 // People sign in with a password; five tries a minute are looked at.
 func TestServeUsers(t *testing.T) {
 	t.Parallel()
