@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"strings"
 	"testing"
@@ -65,8 +66,14 @@ func TestServeKeysOnEveryPost(t *testing.T) {
 	}
 	attempt := gjson.Get(first["claim"].body, "attempts.0")
 	end := fmt.Sprintf("attempts/%s/%s/%s/%s/end", attempt.Get("item"), attempt.Get("workflow"), attempt.Get("step"), attempt.Get("attempt"))
-	submit := "submissions/a-box/end"
-	for _, p := range [][3]string{{"end", end, `{"exit":0,"message":"scanned"}`}, {"submit", submit, `{"workflow":"lent","label":"another box","folders":["another"]}`}} {
+	if a := call("submissions/none/end", `{"workflow":"lent","folders":["nothing"]}`, "empty"); a.code != 400 || gjson.Get(a.body, "detail").String() != "nothing: is empty" {
+		t.Errorf("a submission of nothing: %+v", a)
+	}
+	if a := s.ask("PUT", "/api/v1/submissions/a-box/files/another/one.txt", "one", "Content-Digest", digestField("one")); a.code != 204 {
+		t.Errorf("a file: %+v", a)
+	}
+	submit, sent := "submissions/a-box/end", fmt.Sprintf(`{"workflow":"lent","label":"another box","files":[{"path":"another/one.txt","size":3,"sha256":"%x"}]}`, sha256.Sum256([]byte("one")))
+	for _, p := range [][3]string{{"end", end, `{"exit":0,"message":"scanned"}`}, {"submit", submit, sent}} {
 		a := call(p[1], p[2], p[0])
 		first[p[0]] = a
 		if again := call(p[1], p[2], p[0]); a.code != 200 || again.body != a.body || again.header.Get("Idempotency-Replayed") != "true" {
@@ -81,7 +88,7 @@ func TestServeKeysOnEveryPost(t *testing.T) {
 			t.Errorf("%s after a kill: %+v, before %+v", p.name, a, first[p.name])
 		}
 	}
-	if a := call(submit, `{"workflow":"lent","label":"another box","folders":["another"]}`, "submit"); a.code != 200 || gjson.Get(a.body, "item").String() != gjson.Get(first["submit"].body, "item").String() {
+	if a := call(submit, sent, "submit"); a.code != 200 || gjson.Get(a.body, "item").String() != gjson.Get(first["submit"].body, "item").String() {
 		t.Errorf("the submission after a kill: %+v, before %+v", a, first["submit"])
 	}
 	if a := call(end, `{"exit":0,"message":"scanned"}`, "end"); a.code != 200 || !gjson.Get(a.body, "ended").Bool() {

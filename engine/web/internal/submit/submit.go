@@ -228,6 +228,9 @@ func (s *Submissions) End(ctx context.Context, key string, in wire.Submission) (
 	said.Identifiers[wire.SubmissionKind] = key
 	got, err := s.d.Intake.Add(context.WithoutCancel(ctx), filepath.Join(dir, name), intake.AddOptions{Workflow: in.Workflow, Collection: in.Collection, Label: in.Label, Lane: in.Lane,
 		Batch: in.Batch, Move: true, Said: said, By: ledger.PersonActor(gitstore.Signature{Name: who.Name, Email: who.Email})})
+	if bad, is := errors.AsType[*inbox.BadError](err); is {
+		err = fault.New(fault.Invalid, name+": "+bad.Error())
+	}
 	if err != nil {
 		return out, err
 	}
