@@ -66,7 +66,7 @@ func New(d *desk.Desk, jobs *bulk.Jobs) *API {
 		}
 		return err
 	})
-	a.mux.HandleFunc(Root, a.noCall)
+	a.mux.HandleFunc(Root, func(w http.ResponseWriter, r *http.Request) { write(w, noCall(&a.mux.ServeMux, w, r)) })
 	return a
 }
 
@@ -92,15 +92,15 @@ func Patterns() []string {
 	return slices.DeleteFunc(New(&desk.Desk{}, nil).mux.patterns, func(p string) bool { return p == Root })
 }
 
-// noCall answers what is no call, or none by its method.
-func (a *API) noCall(w http.ResponseWriter, r *http.Request) {
+// noCall is the answer to what is no call of a mux, or none by its method; then w is told which are.
+func noCall(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) *Problem {
 	p := &Problem{Status: http.StatusNotFound, Detail: "there is no such call; openapi.json describes them", Code: "not-found"}
-	if allowed := desk.Allowed(&a.mux.ServeMux, r); allowed != "" {
+	if allowed := desk.Allowed(mux, r); allowed != "" {
 		w.Header().Set("Allow", allowed)
 		p.Status, p.Detail, p.Code = http.StatusMethodNotAllowed, "this address takes "+allowed+", not "+r.Method, "method-not-allowed"
 	}
 	p.Title = http.StatusText(p.Status)
-	write(w, p)
+	return p
 }
 
 // schemaName tells types of one name in several packages apart.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,7 +71,11 @@ func (c *Calls) initiate(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := c.as(r, id); err != nil {
+	m, err := c.d.Ask.Manifest(id)
+	if err == nil {
+		err = startsAs(r.URL.Query(), m)
+	}
+	if err != nil {
 		return err
 	}
 	workflow := r.PathValue("workflow")
@@ -108,14 +113,10 @@ func (c *Calls) initiate(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// as refuses to start a workflow in another lane, or for another version, than the item's: clients of Stanford's
+// startsAs refuses to start a workflow in another lane, or for another version, than the item's: clients of Stanford's
 // server say both.
-func (c *Calls) as(r *http.Request, id layout.ItemID) error {
-	m, err := c.d.Ask.Manifest(id)
-	if err != nil {
-		return err
-	}
-	lane, version := r.URL.Query().Get("lane-id"), r.URL.Query().Get("version")
+func startsAs(q url.Values, m layout.Manifest) error {
+	lane, version := q.Get("lane-id"), q.Get("version")
 	const anyLane = "default" // as those clients call it
 	switch has := strconv.Itoa(max(1, m.Version)); {
 	case lane != "" && lane != anyLane && lane != string(m.Lane):
