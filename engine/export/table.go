@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Tables are the tables of CSV and JSONL.
@@ -83,7 +84,7 @@ var numbers = map[string]bool{"version": true, "files": true, "bytes": true, "el
 
 // unformula keeps a spreadsheet from running a cell.
 func unformula(cell string) string {
-	if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
+	if first, _ := utf8.DecodeRuneInString(cell); cell != "" && strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) { // some take the wide signs, too
 		return "'" + cell
 	}
 	return cell
