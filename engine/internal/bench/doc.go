@@ -1,6 +1,6 @@
 // Command bench measures what a step costs, with the built program, from outside.
 //
-// It prints thirteen tables:
+// It prints fourteen tables:
 //
 //	no-op steps  a workflow of five steps of the built-in robot noop over 1,000,
 //	             10,000 and 100,000 items, -j 2: both commits of each step durable,
@@ -35,6 +35,8 @@
 //	             run --watch; how late 200 are fired that are due within 20 s.
 //	fixity       400 bags of 1 MiB in the store checked by a schedule, beside xargs -P2
 //	             sha512sum on the same files; and with a rate.
+//	exports      2,000 items in each form of export, and one item of 100,000 files, with the
+//	             most memory.
 //	sites        100,000 items at two sites (or as many as -synced says), a tenth of them held
 //	             at either, a tenth of these at both: a sync that joins them, one with nothing
 //	             new, and the audit of that history beside git fsck --full.

@@ -16,7 +16,7 @@ import (
 func main() {
 	rounds := flag.Int("rounds", 3, "interleaved rounds; the median counts")
 	dir := flag.String("dir", "", "where to work (default: a temporary folder)")
-	only := flag.String("only", "", "tables to print: steps, commands, robots, latency, inbox, accession, feeds, schedules, fixity, sites, pushes, old or catalogs (default: all)")
+	only := flag.String("only", "", "tables to print: steps, commands, robots, latency, inbox, accession, feeds, schedules, fixity, exports, sites, pushes, old or catalogs (default: all)")
 	items := flag.String("items", "1000,10000,100000", "how many items the no-op steps are measured with")
 	drops := flag.Int("drops", 10_000, "how many folders are dropped into the inbox")
 	peer := flag.String("peer", "", "a script that is given folders IN, WORK and TO, and makes a checked bag in TO of each folder of IN (default: shared/peers/accession.py beside the repository)")
@@ -67,12 +67,13 @@ func run(ctx context.Context, b *bench, dir, only, items string, drops, robots i
 		"feeds":     func() error { return b.feeds(b.posts) },
 		"schedules": b.schedules,
 		"fixity":    b.fixity,
+		"exports":   b.exports,
 		"sites":     func() error { return b.sites(b.synced) },
 		"pushes":    func() error { return pushes(b) },
 		"old":       func() error { return old(b, b.aged) },
 		"catalogs":  func() error { return catalogs(b) },
 	}
-	for _, name := range []string{"steps", "commands", "robots", "latency", "inbox", "accession", "feeds", "schedules", "fixity", "sites", "pushes", "old", "catalogs"} {
+	for _, name := range []string{"steps", "commands", "robots", "latency", "inbox", "accession", "feeds", "schedules", "fixity", "exports", "sites", "pushes", "old", "catalogs"} {
 		if only == "" || only == name {
 			if err := tables[name](); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
