@@ -77,20 +77,23 @@ func TestOCFLCodes(t *testing.T) {
 		_, err := to.Put(t.Context(), b)
 		must(t, err)
 	}
+	rewrite := func(object, version, old, new string) error {
+		data, err := os.ReadFile(filepath.Join(object, version, "inventory.json"))
+		if err != nil || !strings.Contains(string(data), old) {
+			return fmt.Errorf("%s: %w", old, err)
+		}
+		data = []byte(strings.Replace(string(data), old, new, 1))
+		sum := sha512.Sum512(data)
+		return errors.Join(os.WriteFile(filepath.Join(object, version, "inventory.json"), data, 0o644),
+			os.WriteFile(filepath.Join(object, version, "inventory.json.sha512"), []byte(hex.EncodeToString(sum[:])+" inventory.json\n"), 0o644))
+	}
 	inJSON := func(old, new string) func(string) error {
 		return func(object string) error {
-			data, err := os.ReadFile(filepath.Join(object, "inventory.json"))
-			if err != nil || !strings.Contains(string(data), old) {
-				return fmt.Errorf("%s: %w", old, err)
-			}
-			data = []byte(strings.Replace(string(data), old, new, 1))
-			sum := sha512.Sum512(data)
-			for _, dir := range []string{object, filepath.Join(object, "v2")} {
-				err = errors.Join(err, os.WriteFile(filepath.Join(dir, "inventory.json"), data, 0o644),
-					os.WriteFile(filepath.Join(dir, "inventory.json.sha512"), []byte(hex.EncodeToString(sum[:])+" inventory.json\n"), 0o644))
-			}
-			return err
+			return errors.Join(rewrite(object, ".", old, new), rewrite(object, "v2", old, new))
 		}
+	}
+	inVersion := func(old, new string) func(string) error {
+		return func(object string) error { return rewrite(object, "v1", old, new) }
 	}
 	file := func(name, text string) func(string) error {
 		return func(object string) error {
@@ -126,12 +129,23 @@ func TestOCFLCodes(t *testing.T) {
 		"E095": inJSON(`"data/b"`, `"data/a/b"`), "E097": inJSON(`"head"`, `"fixity": {"md5": {"ab": [], "AB": []}}, "head"`), "E099": inJSON(`"v1/content/data/a"`, `"v1/./data/a"`), "E100": inJSON(`"v1/content/data/a"`, `"v1/content/data/a/"`), "E101": inJSON(`"v1/content/data/a"`, `"v1/content/data/a", "v1/content/data/a"`),
 		"E102": inJSON(`"head"`, `"extra": 1, "head"`), "E104": inJSON(`"v2": {`, `"2": {`), "E105": inJSON(`"v2": {`, `"v0": {`), "E106": inJSON(`"manifest": {`, `"manifest": 7, "x": {`), "E107": inJSON(`"manifest": {`, `"manifest": {"`+strings.Repeat("0", 128)+`": ["v1/content/data/a"],`),
 		"E031": inJSON(`"manifest": {`, `"manifest": {"zz": ["v1/content/data/x"],`), "E108": inJSON(`"head"`, `"contentDirectory": "", "head"`), "E110": inJSON(`"id": "bagpipe`, `"id": "bagpipes`), "E111": inJSON(`"head"`, `"fixity": 7, "head"`), "E112": file(root+"extensions/stray", ""),
+		"E066": inVersion(`"data/twin"`, `"data/other"`), "E066 less": inVersion(`"data/a",`, ``), "E066 more": inVersion(`"data/a",`, `"data/a", "data/more",`), "E103": func(object string) error {
+			return rewrite(object, "v2", "ocfl.io/1.1/", "ocfl.io/1.0/")
+		},
+		"E096": inJSON(`"manifest": {`, fmt.Sprintf(`"manifest": {"%X": ["v1/content/data/a"],`, sha512.Sum512([]byte("A")))), "E092 missing": gone("v2/content/data/b"), "E093 missing": inJSON(`"head"`, `"fixity": {"md5": {"00000000000000000000000000000000": ["v1/content/none"]}}, "head"`),
+		"E099 fixity": inJSON(`"head"`, `"fixity": {"md5": {"7fc56270e7a70fa81a5935b72eacbe29": ["v1/./content/data/a"]}}, "head"`), "E100 fixity": inJSON(`"head"`, `"fixity": {"md5": {"7fc56270e7a70fa81a5935b72eacbe29": ["/v1/content/data/a"]}}, "head"`),
+		"E101 fixity": inJSON(`"head"`, `"fixity": {"md5": {"7fc56270e7a70fa81a5935b72eacbe29": ["v1/content/data/a", "v1/content/data/a"]}}, "head"`), "E095 twice": inJSON(`"data/twin"`, `"data/a"`),
+		"E029": inJSON(`"head"`, `"fixity": {"sha1": {"zz": ["v1/content/data/a"]}}, "head"`), "E030": inJSON(`"head"`, `"fixity": {"sha256": {"zz": ["v1/content/data/a"]}}, "head"`), "E032": inJSON(`"head"`, `"fixity": {"blake2b-512": {"zz": ["v1/content/data/a"]}}, "head"`),
+		"E035": inJSON(`"v1/content/data/a"`, `"v1\\content\\data\\a"`), "E098": inJSON(`"v1/content/data/a"`, `"v1\\content\\data\\a"`), "E016": func(object string) error {
+			return errors.Join(os.RemoveAll(filepath.Join(object, "v1/content")), os.Mkdir(filepath.Join(object, "v1/content"), 0o755))
+		},
 		"E012": inJSON(`"v2": {`, `"v002": {}, "v02": {`), "E013": inJSON(`"v2": {`, `"v02": {`), "E045": inJSON(`"versions": {`, `"versions": 7, "x": {`),
 		"W002": folder("v1/other"), "W003": func(object string) error {
 			return errors.Join(os.RemoveAll(filepath.Join(object, "v1/content")), os.Mkdir(filepath.Join(object, "v1/content"), 0o755))
 		}, "W013": folder("extensions/mine"), "W014": func(object string) error { return os.Rename(object, filepath.Join(object, "../elsewhere")) }, "W015": func(object string) error { return os.CopyFS(filepath.Join(object, root+"top"), os.DirFS(object)) }, "W016": folder(root + "extensions/mine"),
 	} {
 		t.Run(code, func(t *testing.T) {
+			code := code[:len("E001")]
 			dir := sample.TempDir(t)
 			must(t, os.CopyFS(dir, os.DirFS(filepath.Join(vault, "ocfl"))))
 			must(t, filepath.WalkDir(dir, func(p string, _ os.DirEntry, err error) error { return errors.Join(err, os.Chmod(p, 0o755)) }))

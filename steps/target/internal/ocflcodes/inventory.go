@@ -284,6 +284,10 @@ func (i *inventory) readManifest() {
 // content judges a content path.
 func (i *inventory) content(name string) {
 	parts := strings.Split(name, "/")
+	if len(parts) == 1 && strings.Contains(name, `\`) {
+		i.add("E035", fmt.Sprintf("the content path %q has no slash between its elements", name))
+		i.add("E098", fmt.Sprintf("the content path %q is one element", name))
+	}
 	if strings.HasPrefix(name, "/") || strings.HasSuffix(name, "/") {
 		i.add("E100", fmt.Sprintf("the content path %q begins or ends with a slash", name))
 	}

@@ -85,6 +85,7 @@ func Object(ctx context.Context, dir string, seen map[[2]uint64]bool) ([]Fault, 
 			onDisk = append(onDisk, e.Name())
 		}
 	}
+	slices.SortFunc(onDisk, func(a, b string) int { return number(a) - number(b) })
 	o.sequence(onDisk)
 	for _, name := range onDisk {
 		if err := o.versionFolder(name, top); err != nil {
@@ -92,6 +93,7 @@ func Object(ctx context.Context, dir string, seen map[[2]uint64]bool) ([]Fault, 
 		}
 	}
 	if top != nil {
+		o.fixityThere(top)
 		o.versionsThere(top, onDisk)
 		o.copyInHead(top, onDisk)
 	}
@@ -116,6 +118,64 @@ func (o *objectFaults) copyInHead(top object, onDisk []string) {
 type objectFaults struct {
 	faults
 	dir, spec string
+	before    string // OCFL's version by the inventory of the version before
+}
+
+// fixityThere wants the files of which further digests are given.
+func (o *objectFaults) fixityThere(top object) {
+	value, _ := top.get("fixity")
+	all, _ := value.(object)
+	for _, m := range all {
+		block, _ := m.value.(object)
+		for name := range pathsOf(block) {
+			if at := filepath.FromSlash(name); filepath.IsLocal(at) {
+				if _, err := os.Lstat(filepath.Join(o.dir, at)); errors.Is(err, fs.ErrNotExist) {
+					o.add("E093", fmt.Sprintf("fixity: %s: %q is not there", m.name, name))
+				}
+			}
+		}
+	}
+}
+
+// pathsOf gives the paths of what maps digests to paths, each with its digest.
+func pathsOf(block object) map[string]string {
+	all := map[string]string{}
+	for _, d := range block {
+		list, _ := d.value.([]any)
+		for _, one := range list {
+			if name, is := one.(string); is {
+				all[name] = strings.ToLower(d.name)
+			}
+		}
+	}
+	return all
+}
+
+// older judges the inventory of a version before against the object's: no content has two digests of one algorithm, and OCFL's
+// version only grows.
+func (o *objectFaults) older(name string, own, top object) {
+	kind, _ := own.get("type")
+	if text, _ := kind.(string); strings.HasSuffix(text, "/spec/#inventory") {
+		if o.before != "" && text < o.before {
+			o.add("E103", fmt.Sprintf("%s is of an older OCFL than the version before", path.Join(name, inventoryName)))
+		}
+		o.before = text
+	}
+	was, _ := own.get("digestAlgorithm")
+	is, _ := top.get("digestAlgorithm")
+	if a, b := fmt.Sprint(was), fmt.Sprint(is); a != b {
+		return
+	}
+	mine, _ := own.get("manifest")
+	theirs, _ := top.get("manifest")
+	block, _ := mine.(object)
+	now, _ := theirs.(object)
+	digests := pathsOf(now)
+	for at, digest := range pathsOf(block) {
+		if other := digests[at]; other != "" && other != digest {
+			o.add("E092", fmt.Sprintf("%s has another digest for %q than the object's inventory", path.Join(name, inventoryName), at))
+		}
+	}
 }
 
 // root judges what stands in the object's folder.
@@ -221,6 +281,7 @@ func (o *objectFaults) versionFolder(name string, top object) error {
 			o.add(code, fmt.Sprintf("%s is %q in %s, and %q in the object", key, a, path.Join(name, inventoryName), b))
 		}
 	}
+	o.older(name, own, top)
 	if head, _ := own.get("head"); head != name {
 		o.add("E040", fmt.Sprintf("head is %v in %s", head, path.Join(name, inventoryName)))
 	}
