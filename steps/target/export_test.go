@@ -5,6 +5,10 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -245,3 +249,6 @@ func ListFolder(ctx context.Context, dir string) (names []string, err error) {
 	})
 	return names, err
 }
+// Idle is a connection that ends when nothing came, or went, for long.
+func Idle(c net.Conn) net.Conn { return &idle{c} }
+

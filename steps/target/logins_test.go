@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/minio/minio-go/v7"
@@ -172,4 +173,95 @@ func TestS3MendsWhatIsLocked(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A server that was given another key is not talked to, also by a target that is open, until the file of known hosts has it; the key
+// that the target logs in with is read anew, too.
+func TestSFTPKeysChange(t *testing.T) {
+	was, is := targettest.NewSFTP(t), targettest.NewSFTP(t)
+	cut := targettest.NewCut(t, was.Host)
+	knownOf := func(s *targettest.SFTP) []byte {
+		text, err := os.ReadFile(s.KnownHosts)
+		must(t, err)
+		return []byte(strings.Replace(string(text), knownAs(t, s.KnownHosts), "["+strings.Replace(cut.Address, ":", "]:", 1), 1))
+	}
+	before, after := knownOf(was), knownOf(is)
+	c := was.SFTPConfig
+	c.Host = cut.Address
+	must(t, os.WriteFile(c.KnownHosts, before, 0o644))
+	to := open(t, target.Config{Kind: target.KindSFTP, Path: filepath.Join(sample.TempDir(t), "vault"), SFTPConfig: c})
+	b := targettest.NewBag(t, "one", targettest.Now(), map[string]string{"a": "A"})
+	_, err := to.Put(t.Context(), b)
+	must(t, err)
+	cut.To(is.Host)
+	cut.After(0)
+	var down *target.Down
+	if _, err := to.Put(t.Context(), b); !errors.As(err, &down) {
+		t.Errorf("a put over a connection that is cut: %v", err)
+	}
+	if _, err := to.Put(t.Context(), b); !errors.As(err, &down) || !strings.Contains(err.Error(), "key mismatch") {
+		t.Errorf("a put on a server that has another key now: %v", err)
+	}
+	key, err := os.ReadFile(is.Key)
+	must(t, err, os.WriteFile(c.KnownHosts, after, 0o644), os.WriteFile(c.Key, key, 0o600))
+	if _, err := to.Put(t.Context(), b); err != nil {
+		t.Errorf("a put once the key is known: %v", err)
+	}
+}
+
+// Keys of S3 that were refused are read anew: a target that is open goes on with those that stand in the file then.
+func TestS3KeysAreRenewed(t *testing.T) {
+	s := targettest.NewS3(t, false)
+	proxy := targettest.NewTamper(t, s.Endpoint, "")
+	c := s.S3Config
+	c.Endpoint = proxy.Endpoint
+	to := open(t, target.Config{Kind: target.KindS3, Secrets: s.Secrets, S3Config: c})
+	b := targettest.NewBag(t, "one", targettest.Now(), map[string]string{"a": "A"})
+	good, err := os.ReadFile(s.Secrets)
+	must(t, err)
+	put := func(want string) {
+		t.Helper()
+		_, err := to.Put(t.Context(), b)
+		if down := (*target.Down)(nil); want == "" && err != nil || want != "" && (!errors.As(err, &down) || !strings.Contains(err.Error(), want)) {
+			t.Errorf("it is %v, want %q", err, want)
+		}
+	}
+	proxy.Do(func(w http.ResponseWriter, _ *http.Request) bool {
+		return targettest.Refuse(w, http.StatusBadRequest, "ExpiredToken")
+	})
+	put("ExpiredToken")
+	proxy.Do(nil)
+	must(t, os.WriteFile(s.Secrets, []byte(strings.Replace(string(good), "secretKey: ", "secretKey: not-", 1)), 0o600))
+	put("SignatureDoesNotMatch")
+	must(t, os.WriteFile(s.Secrets, []byte("secretKey: [hush"), 0o600))
+	put("is not YAML with")
+	must(t, os.WriteFile(s.Secrets, good, 0o600))
+	put("")
+}
+
+// A server that takes a connection and says nothing, or takes nothing more, is away after a while; one that is slow is not.
+func TestServersThatSayNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ours, its := net.Pipe()
+		c := target.Idle(ours)
+		defer func() { must(t, c.Close(), its.Close()) }()
+		go func() {
+			for range 3 {
+				time.Sleep(4 * time.Minute)
+				_, _ = its.Write([]byte("x")) // slow
+			}
+		}()
+		begin, b := time.Now(), make([]byte, 1)
+		for range 3 {
+			if _, err := c.Read(b); err != nil {
+				t.Fatalf("of a slow server: %v", err)
+			}
+		}
+		if _, err := c.Read(b); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(begin) > 20*time.Minute {
+			t.Errorf("of one that says nothing: %v after %v", err, time.Since(begin))
+		}
+		if _, err := c.Write(b); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("to one that takes nothing: %v", err)
+		}
+	})
 }

@@ -18,6 +18,7 @@ import (
 	"net/url"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,6 +42,7 @@ import (
 type bucket struct {
 	core    *minio.Core
 	name    string
+	creds   *credentials.Credentials
 	prefix  string
 	streams int
 	lock    LockConfig
@@ -84,17 +86,37 @@ func openS3(name layout.Name, c Config, now func() time.Time) (*bucket, error) {
 		}
 	}
 	style := map[string]minio.BucketLookupType{"": minio.BucketLookupAuto, "path": minio.BucketLookupPath, "host": minio.BucketLookupDNS}[c.Style]
-	core, err := minio.NewCore(u.Host, &minio.Options{Creds: credentials.NewStaticV4(string(s.AccessKey), string(s.SecretKey), string(s.SessionToken)),
+	creds := credentials.New(loginKeys{name: name, config: c})
+	core, err := minio.NewCore(u.Host, &minio.Options{Creds: creds,
 		Secure: u.Scheme == "https", Transport: transport, Region: cmp.Or(c.Region, "us-east-1"), BucketLookup: style, MaxRetries: s3Retries})
 	if err != nil {
 		return nil, err
 	}
-	b := &bucket{core: core, name: c.Bucket, prefix: strings.Trim(c.Prefix, "/"), streams: cmp.Or(c.Streams, s3Streams), lock: c.Lock, now: now}
+	b := &bucket{core: core, creds: creds, name: c.Bucket, prefix: strings.Trim(c.Prefix, "/"), streams: cmp.Or(c.Streams, s3Streams), lock: c.Lock, now: now}
 	b.parts = make(chan struct{}, b.streams)
 	return b, b.check()
 }
 
 // trust adds certificates to those of the system.
+// loginKeys gives a bucket's keys as they are now. They are asked for anew once the server has refused those before: a
+// running program goes on with the keys that were renewed in their file.
+type loginKeys struct {
+	name   layout.Name
+	config Config
+}
+
+func (k loginKeys) Retrieve() (v credentials.Value, err error) {
+	s, err := k.config.readSecrets(k.name)
+	return credentials.Value{AccessKeyID: string(s.AccessKey), SecretAccessKey: string(s.SecretKey), SessionToken: string(s.SessionToken), SignerType: credentials.SignatureV4}, err
+}
+
+func (k loginKeys) RetrieveWithCredContext(*credentials.CredContext) (credentials.Value, error) {
+	return k.Retrieve()
+}
+
+// IsExpired leaves it to the server to say so.
+func (loginKeys) IsExpired() bool { return false }
+
 func trust(t *http.Transport, file string) error {
 	pem, err := os.ReadFile(file)
 	if err != nil {
@@ -168,7 +190,12 @@ func (b *bucket) failed(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
 	}
-	switch r := minio.ToErrorResponse(err); {
+	var r minio.ErrorResponse
+	errors.As(err, &r)                                                                                              // also among others
+	if slices.Contains([]int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden}, r.StatusCode) { // a HEAD has no code that says more
+		b.creds.Expire()
+	}
+	switch {
 	case r.Code == "NoSuchKey" || r.Code == "NoSuchVersion":
 		return fs.ErrNotExist
 	case r.Code == "InvalidRange":

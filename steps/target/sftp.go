@@ -30,10 +30,10 @@ import (
 //   - no host is talked to whose key is not in the file of known hosts;
 //   - a file that is there shorter than ours is gone on with, and judged when it is read back;
 //   - a file is synced where the server offers fsync@openssh.com;
-//   - a connection that is lost is made anew by the next call.
+//   - a connection that is lost is made anew by the next call, by the known hosts and the key as they are then.
 type server struct {
+	name   layout.Name
 	config Config
-	login  *ssh.ClientConfig
 
 	mu     sync.Mutex // guards what follows
 	conn   *ssh.Client
@@ -51,21 +51,22 @@ const (
 )
 
 func openSFTP(name layout.Name, c Config, used func() (bool, error)) (*server, error) {
-	known, err := knownhosts.New(c.KnownHosts)
+	s := &server{name: name, config: c, made: map[string]bool{}}
+	return s, s.look(used)
+}
+
+// login says who logs in, how, and which keys the host may have.
+func (s *server) login() (*ssh.ClientConfig, error) {
+	known, err := knownhosts.New(s.config.KnownHosts)
 	if err != nil {
 		return nil, &Down{fmt.Errorf("read the known hosts: %w", err)}
 	}
-	s := &server{config: c, made: map[string]bool{},
-		login: &ssh.ClientConfig{User: c.User, HostKeyCallback: known, Timeout: dialTimeout}}
-	auth, err := s.authentication(name)
+	auth, err := s.authentication()
 	if err != nil {
 		return nil, err
 	}
-	s.login.Auth = []ssh.AuthMethod{auth}
-	if s.login.HostKeyAlgorithms, err = keyKinds(known, c.address()); err != nil {
-		return nil, err
-	}
-	return s, s.look(used)
+	kinds, err := keyKinds(known, s.config.address())
+	return &ssh.ClientConfig{User: s.config.User, Auth: []ssh.AuthMethod{auth}, HostKeyCallback: known, HostKeyAlgorithms: kinds, Timeout: dialTimeout}, err
 }
 
 // keyKinds are the algorithms of the keys that are known of a host: a server with several keys is
@@ -94,7 +95,7 @@ func keyKinds(known ssh.HostKeyCallback, address string) (kinds []string, err er
 }
 
 // authentication is by the key's file or the agent.
-func (s *server) authentication(name layout.Name) (ssh.AuthMethod, error) {
+func (s *server) authentication() (ssh.AuthMethod, error) {
 	if s.config.Key == "" {
 		return ssh.PublicKeysCallback(func() ([]ssh.Signer, error) {
 			c, err := net.Dial("unix", os.Getenv("SSH_AUTH_SOCK"))
@@ -108,7 +109,7 @@ func (s *server) authentication(name layout.Name) (ssh.AuthMethod, error) {
 	if err != nil {
 		return nil, &Down{err}
 	}
-	hidden, err := s.config.readSecrets(name)
+	hidden, err := s.config.readSecrets(s.name)
 	if err != nil {
 		return nil, err
 	}
@@ -152,12 +153,16 @@ func (s *server) dial() (*sftp.Client, error) {
 	if s.client != nil {
 		return s.client, nil
 	}
+	login, err := s.login()
+	if err != nil {
+		return nil, err
+	}
 	address := s.config.address()
 	raw, err := net.DialTimeout("tcp", address, dialTimeout)
 	if err != nil {
 		return nil, &Down{err}
 	}
-	conn, channels, requests, err := ssh.NewClientConn(&idle{raw}, address, s.login)
+	conn, channels, requests, err := ssh.NewClientConn(&idle{raw}, address, login)
 	if err != nil {
 		return nil, &Down{errors.Join(err, raw.Close())}
 	}

@@ -12,7 +12,8 @@ type Cut struct {
 	Address string
 
 	mu   sync.Mutex // guards what follows
-	left int64      // bytes, there and back, until it cuts once; negative: it does not
+	to   string
+	left int64 // bytes, there and back, until it cuts once; negative: it does not
 	went int64
 }
 
@@ -21,7 +22,7 @@ func NewCut(t *testing.T, address string) *Cut {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	c := &Cut{Address: l.Addr().String(), left: -1}
+	c := &Cut{Address: l.Addr().String(), to: address, left: -1}
 	var done sync.WaitGroup
 	done.Go(func() {
 		for {
@@ -29,7 +30,7 @@ func NewCut(t *testing.T, address string) *Cut {
 			if err != nil {
 				return
 			}
-			done.Go(func() { c.forward(in, address) })
+			done.Go(func() { c.forward(in) })
 		}
 	})
 	t.Cleanup(func() {
@@ -68,7 +69,17 @@ func (c *Cut) pass(n int64) (int64, bool) {
 	return n, false
 }
 
-func (c *Cut) forward(in net.Conn, address string) {
+// To has connections from now on forwarded to another address.
+func (c *Cut) To(address string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.to = address
+}
+
+func (c *Cut) forward(in net.Conn) {
+	c.mu.Lock()
+	address := c.to
+	c.mu.Unlock()
 	out, err := net.Dial("tcp", address)
 	if err != nil {
 		in.Close()
