@@ -23,6 +23,9 @@ func openUsed(name layout.Name, c Config, now func() time.Time, used func() (boo
 	if err != nil {
 		return nil, err
 	}
+	if c.Kind != KindFolder || c.Streams > 0 {
+		b = &bounded{b, make(chan struct{}, b.traits().streams)}
+	}
 	if c.Rate > 0 {
 		b = &paced{backend: b, pace: pace{perSecond: float64(c.Rate)}}
 	}

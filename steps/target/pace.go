@@ -72,3 +72,66 @@ func (p *paced) reader(ctx context.Context, r reader) reader {
 		return n, err
 	}}
 }
+
+// bounded is a backend of which so many files are sent and read at once, of all puts and looks together.
+type bounded struct {
+	backend
+	places chan struct{}
+}
+
+func (b *bounded) take(ctx context.Context) error {
+	select {
+	case b.places <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (b *bounded) give() { <-b.places }
+
+func (b *bounded) write(ctx context.Context, name string, f file) error {
+	if err := b.take(ctx); err != nil {
+		return err
+	}
+	defer b.give()
+	return b.backend.write(ctx, name, f)
+}
+
+// open takes a place until the reader is closed.
+func (b *bounded) open(ctx context.Context, name string, offset int64) (reader, error) {
+	if err := b.take(ctx); err != nil {
+		return nil, err
+	}
+	r, err := b.backend.open(ctx, name, offset)
+	if err != nil {
+		b.give()
+		return nil, err
+	}
+	return &placed{r, sync.OnceFunc(b.give)}, nil
+}
+
+// placed gives its place back when it is closed.
+type placed struct {
+	reader
+	give func()
+}
+
+func (p *placed) Close() error {
+	defer p.give()
+	return p.reader.Close()
+}
+
+// unpaced is the backend below the bounds on its rate and files.
+func unpaced(b backend) backend {
+	for {
+		switch w := b.(type) {
+		case *paced:
+			b = w.backend
+		case *bounded:
+			b = w.backend
+		default:
+			return b
+		}
+	}
+}

@@ -167,14 +167,6 @@ type versioned interface {
 	purge(ctx context.Context, prefix string) error
 }
 
-// unpaced is the backend below the bound on its rate.
-func unpaced(b backend) backend {
-	if p, is := b.(*paced); is {
-		return p.backend
-	}
-	return b
-}
-
 // purge removes what stands below ID, ID-vN and ID.tar, with all versions and markers.
 func (b *bucket) purge(ctx context.Context, prefix string) error {
 	for o := range b.core.Client.ListObjects(ctx, b.name, minio.ListObjectsOptions{Prefix: b.key(prefix), Recursive: true, WithVersions: true}) {
