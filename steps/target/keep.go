@@ -1,6 +1,7 @@
 package target
 
 import (
+	"archive/tar"
 	"bytes"
 	"context"
 	"encoding/hex"
@@ -129,6 +130,28 @@ func (t *tarTarget) unpack(ctx context.Context, at string, into *os.Root) (err e
 		return err
 	}
 	return clearOthers(into, there)
+}
+
+// longEnough wants a tar to be as long as its files are, with a block before each and two at the end.
+func (t *tarTarget) longEnough(ctx context.Context, at string, c layout.DepositCopy) error {
+	least := c.Bytes + tarBlock*int64(c.Files+2)
+	return t.b.list(ctx, path.Dir(at), false, func(name string, size int64) error {
+		if name == path.Base(at) && (size < least || size%tarBlock != 0) {
+			return damage("its length is %d bytes, which is none of the tar that was written", size)
+		}
+		return nil
+	})
+}
+
+// torn makes damage of a tar that ends early or cannot be read.
+func torn(err error) error {
+	if down := (*Down)(nil); errors.As(err, &down) { // the connection was cut
+		return err
+	}
+	if errors.Is(err, tar.ErrHeader) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return &Damage{Text: "the tar is not as it was written: " + err.Error()}
+	}
+	return err
 }
 
 // TarDigest is the digest of the tar that a bag is as a copy at a place.

@@ -2,6 +2,7 @@ package target
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,7 +75,9 @@ func (t *bagTarget) put(ctx context.Context, b Bag) (layout.DepositCopy, error) 
 				err = parts(t.b, at, t.token).clear(ctx)
 			}
 			c := t.copy(at, there.digest(), n, size)
-			c.Retention = time.Time{} // as the put said that wrote it
+			if err == nil {
+				c.Retention, err = retentionOf(ctx, t.b, at+"/"+slices.Min(sortedKeys(there)))
+			}
 			return t.versioned(ctx, c, at, err)
 		}
 	}
@@ -83,7 +86,7 @@ func (t *bagTarget) put(ctx context.Context, b Bag) (layout.DepositCopy, error) 
 func (t *bagTarget) copy(at, digest string, n int, size int64) layout.DepositCopy {
 	now := t.now()
 	return layout.DepositCopy{Place: layout.EncodePath(at), Layout: LayoutBag, Files: n, Bytes: size, Digest: digest,
-		Retention: t.b.traits().until(now), Written: now, Verified: now, Outcome: layout.FixityPassed}
+		Written: now, Verified: now, Outcome: layout.FixityPassed}
 }
 
 // versioned adds what the store calls the declaration, which is written last.
@@ -108,6 +111,7 @@ func (t *bagTarget) makeStaged(ctx context.Context, b Bag, own vouchers, at stri
 	if err := tree.CheckRegular(); err != nil {
 		return none, err
 	}
+	begin := t.now()
 	stage, last := at, declaration
 	if t.b.traits().renames {
 		part := parts(t.b, at, t.token)
@@ -117,12 +121,17 @@ func (t *bagTarget) makeStaged(ctx context.Context, b Bag, own vouchers, at stri
 		}
 	}
 	for try := 1; ; try++ {
-		vouched, err := t.send(ctx, b, own, tree, stage, last)
+		vouched, stood, err := t.send(ctx, b, own, tree, stage, last)
 		if err != nil {
 			return none, err
 		}
 		n, size, err := t.readBack(ctx, b, own, stage, last, vouched)
 		var wrong *Damage
+		if errors.As(err, &wrong) && last != "" { // another engine's bag may be whole by now, and is left alone
+			if there, err := readVouchers(ctx, t.b, at); err != nil || there[declaration] != nil {
+				return t.copy(at, "", 0, 0), cmp.Or(err, fs.ErrExist)
+			}
+		}
 		if errors.As(err, &wrong) && try == 1 { // a dead put's files, or one altered on the way
 			if err := t.clear(ctx, own, tree, stage); err != nil {
 				return none, err
@@ -130,12 +139,17 @@ func (t *bagTarget) makeStaged(ctx context.Context, b Bag, own vouchers, at stri
 			continue
 		}
 		if err == nil {
-			err = t.publish(ctx, b, stage, at)
+			err = prolong(ctx, t.b, stage, stood, begin)
+		}
+		if err == nil {
+			err = t.publish(ctx, b, own, stage, at)
 		}
 		if last != "" {
 			n, size = len(tree.Files), tree.Bytes()
 		}
-		return t.versioned(ctx, t.copy(at, own.digest(), n, size), at, err)
+		c := t.copy(at, own.digest(), n, size)
+		c.Retention = t.b.traits().until(begin)
+		return t.versioned(ctx, c, at, err)
 	}
 }
 
@@ -155,27 +169,36 @@ func (t *bagTarget) clear(ctx context.Context, own vouchers, tree *files.Tree, a
 }
 
 // send writes the files that are not there with their size yet, but the last. vouched are those of
-// which the store says that it has them as the manifests want them.
-func (t *bagTarget) send(ctx context.Context, b Bag, own vouchers, tree *files.Tree, to, last string) (vouched map[string]bool, err error) {
+// which the store says that it has them as the manifests want them; stood are those that were there.
+func (t *bagTarget) send(ctx context.Context, b Bag, own vouchers, tree *files.Tree, to, last string) (vouched map[string]bool, stood []string, err error) {
 	a, sums, err := own.sums()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	vouched = map[string]bool{}
-	var mu sync.Mutex // guards vouched
+	var mu sync.Mutex // guards vouched and stood
+	standing := func(name string) {
+		mu.Lock()
+		defer mu.Unlock()
+		stood = append(stood, name)
+	}
 	have := map[string]int64{}
 	err = t.b.list(ctx, to, true, func(name string, size int64) error {
 		have[name] = size
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(t.b.traits().streams)
 	for i := range tree.Files {
 		f := &tree.Files[i]
-		if size, there := have[f.Path]; there && size == f.Size || f.Path == last {
+		if f.Path == last {
+			continue
+		}
+		if size, there := have[f.Path]; there && size == f.Size {
+			standing(f.Path)
 			continue
 		}
 		g.Go(func() error {
@@ -196,15 +219,16 @@ func (t *bagTarget) send(ctx context.Context, b Bag, own vouchers, tree *files.T
 				mu.Unlock()
 			}
 			if errors.Is(err, fs.ErrExist) { // another engine's, or a dead one's that came late: the reading back judges it
+				standing(f.Path)
 				err = nil
 			}
 			return err
 		})
 	}
 	if err := g.Wait(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return vouched, t.b.settle(ctx, to)
+	return vouched, stood, t.b.settle(ctx, to)
 }
 
 func localFile(b Bag, name string, size int64) file {
@@ -228,7 +252,7 @@ func (t *bagTarget) readBack(ctx context.Context, b Bag, own vouchers, at, excep
 }
 
 // publish makes the copy one.
-func (t *bagTarget) publish(ctx context.Context, b Bag, stage, at string) error {
+func (t *bagTarget) publish(ctx context.Context, b Bag, own vouchers, stage, at string) error {
 	if t.b.traits().renames {
 		if err := t.freeze(stage); err != nil {
 			return err
@@ -239,15 +263,20 @@ func (t *bagTarget) publish(ctx context.Context, b Bag, stage, at string) error 
 	if err != nil {
 		return err
 	}
-	err = t.b.write(ctx, at+"/"+declaration, localFile(b, declaration, int64(len(text))))
-	if err != nil && !errors.Is(err, fs.ErrExist) {
+	wrote := t.b.write(ctx, at+"/"+declaration, localFile(b, declaration, int64(len(text))))
+	if wrote != nil && !errors.Is(wrote, fs.ErrExist) {
+		return wrote
+	}
+	there, err := readVouchers(ctx, t.b, at)
+	switch {
+	case err != nil:
 		return err
+	case string(there[declaration]) != string(text):
+		return fmt.Errorf("%s: %w", layout.EncodePath(at), ErrOther)
+	case there.digest() != own.digest(): // of another engine, which took these files for a dead put's
+		return fs.ErrExist
 	}
-	there, err := readAll(ctx, t.b, at+"/"+declaration)
-	if err == nil && string(there) != string(text) {
-		err = fmt.Errorf("%s: %w", layout.EncodePath(at), ErrOther)
-	}
-	return err
+	return nil
 }
 
 // freeze makes the folders of a copy read-only, as its files are, where the store has folders of this machine.
@@ -264,7 +293,8 @@ func (t *bagTarget) Check(ctx context.Context, c layout.DepositCopy, level Level
 	if err != nil {
 		return 0, 0, err
 	}
-	return verify(ctx, t.b, at, c.Digest, level, nil)
+	n, size, err := verify(ctx, t.b, at, c.Digest, level, nil)
+	return n, size, cmp.Or(err, asMuch(c, n, size))
 }
 
 // Get copies the bag.
@@ -408,7 +438,7 @@ func (t *bagTarget) mend(ctx context.Context, b Bag, own vouchers, tree *files.T
 				return none, err
 			}
 		}
-		return t.make(ctx, b, own, at)
+		return remade(func() (layout.DepositCopy, error) { return t.make(ctx, b, own, at) }, func() (layout.DepositCopy, error) { return t.there(ctx, own, at) })
 	}
 	if err := t.b.remove(ctx, stage); err != nil {
 		return none, err
@@ -419,8 +449,10 @@ func (t *bagTarget) mend(ctx context.Context, b Bag, own vouchers, tree *files.T
 			part.Files = append(part.Files, tree.Files[i])
 		}
 	}
-	if _, err := t.send(ctx, b, own, part, stage, ""); err != nil {
-		return none, err
+	if len(part.Files) > 0 { // else there is but what does not belong there
+		if _, _, err := t.send(ctx, b, own, part, stage, ""); err != nil {
+			return none, err
+		}
 	}
 	staged := map[string]bool{}
 	for i := range part.Files {
@@ -457,20 +489,6 @@ func (t *bagTarget) readOne(ctx context.Context, own vouchers, sums map[string][
 		err = damage("%s was altered on its way", layout.EncodePath(name))
 	}
 	return err
-}
-
-// want is the digest that a file of the bag has: that of its manifests, or of a tag manifest itself.
-func (v vouchers) want(a files.Algorithm, sums map[string][]byte, name string) []byte {
-	if sum := sums[name]; sum != nil {
-		return sum
-	}
-	return digestOf(a, v[name])
-}
-
-func digestOf(a files.Algorithm, data []byte) []byte {
-	h := a.New()
-	h.Write(data)
-	return h.Sum(nil)
 }
 
 // Poor says what the store cannot do.

@@ -2,6 +2,7 @@ package target
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -110,6 +111,9 @@ func (t *ocflTarget) put(ctx context.Context, b Bag) (none layout.DepositCopy, e
 		}
 		if version != "" {
 			c, err := t.answer(ctx, b, at, version, nil)
+			if err == nil {
+				c.Retention, err = retentionOf(ctx, t.b, path.Join(at, have.firstOf(version)))
+			}
 			return c, errors.Join(err, t.staging(root, b.Item).clear(ctx))
 		}
 	}
@@ -124,6 +128,10 @@ func (t *ocflTarget) put(ctx context.Context, b Bag) (none layout.DepositCopy, e
 	if err != nil {
 		return none, err
 	}
+	begin := t.now()
+	if err := t.prolong(ctx, at, made, made.Head, fresh, have != nil, begin); err != nil {
+		return none, err
+	}
 	if err := t.add(ctx, b, root, at, made, fresh); err != nil {
 		return none, err
 	}
@@ -132,8 +140,29 @@ func (t *ocflTarget) put(ctx context.Context, b Bag) (none layout.DepositCopy, e
 		read[f.at] = true
 	}
 	c, err := t.answer(ctx, b, at, made.Head, read)
-	c.Retention = t.b.traits().until(c.Written)
+	c.Retention = t.b.traits().until(begin)
 	return c, err
+}
+
+// prolong locks what a version has beside fresh content, and the declaration of an object that is declared, for as long as what is
+// written of it from begin on.
+func (t *ocflTarget) prolong(ctx context.Context, at string, v *inventory, version string, fresh []logical, declared bool, begin time.Time) error {
+	if locker(t.b) == nil {
+		return nil
+	}
+	state, err := v.state(version)
+	if err != nil {
+		return err
+	}
+	others := map[string]bool{objectMark: declared}
+	for _, f := range state {
+		others[f.at] = true
+	}
+	for _, f := range fresh {
+		others[f.at] = false
+	}
+	maps.DeleteFunc(others, func(_ string, is bool) bool { return !is })
+	return prolong(ctx, t.b, at, sortedKeys(others), begin)
 }
 
 // find gives the version that is the bag; "": none is.
@@ -301,7 +330,7 @@ func (t *ocflTarget) Check(ctx context.Context, c layout.DepositCopy, level Leve
 		return 0, 0, err
 	}
 	n, size, err := t.verify(ctx, at, have, c.State, level, nil, nil)
-	if err != nil {
+	if err = cmp.Or(err, asMuch(c, n, size)); err != nil {
 		return n, size, err
 	}
 	there, err := t.vouchers(ctx, at, have, c.State)

@@ -149,7 +149,9 @@ func (t *tarTarget) put(ctx context.Context, b Bag) (none layout.DepositCopy, er
 			if err == nil {
 				err = errors.Join(t.b.settle(ctx, at), parts(t.b, at, t.token).clear(ctx))
 			}
-			c.Retention = time.Time{} // as the put said that wrote it
+			if err == nil {
+				c.Retention, err = retentionOf(ctx, t.b, at)
+			}
 			if err == nil {
 				c.Version, err = t.b.version(ctx, at)
 			}
@@ -202,7 +204,7 @@ func (t *tarTarget) makeStaged(ctx context.Context, b Bag, own vouchers, at stri
 	if err != nil {
 		return none, err
 	}
-	stage := at
+	begin, stage := t.now(), at
 	if t.b.traits().renames {
 		part := parts(t.b, at, t.token)
 		stage = part.at()
@@ -222,9 +224,9 @@ func (t *tarTarget) makeStaged(ctx context.Context, b Bag, own vouchers, at stri
 		if stood || !sure {
 			c, err = t.readBack(ctx, packed, own, stage)
 		}
-		c.Place = layout.EncodePath(at)
+		c.Place, c.Retention = layout.EncodePath(at), t.b.traits().until(begin)
 		var wrong *Damage
-		if stood && errors.As(err, &wrong) { // another engine's came in first, of another bag
+		if stage == at && errors.As(err, &wrong) { // another engine's may have come in first: of another bag, or with our upload
 			return c, fs.ErrExist
 		}
 		if errors.As(err, &wrong) && try == 1 && stage != at {
@@ -232,6 +234,9 @@ func (t *tarTarget) makeStaged(ctx context.Context, b Bag, own vouchers, at stri
 				return none, err
 			}
 			continue
+		}
+		if err == nil && stood {
+			err = prolong(ctx, t.b, "", []string{at}, begin)
 		}
 		if err == nil && stage != at {
 			err = t.b.rename(ctx, stage, at)
@@ -359,17 +364,6 @@ func walkTar(ctx context.Context, in io.Reader, also io.Writer, each func(name s
 	}
 }
 
-// torn makes damage of a tar that ends early or cannot be read.
-func torn(err error) error {
-	if down := (*Down)(nil); errors.As(err, &down) { // the connection was cut
-		return err
-	}
-	if errors.Is(err, tar.ErrHeader) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return &Damage{Text: "the tar is not as it was written: " + err.Error()}
-	}
-	return err
-}
-
 // verify reads a tar to its end, and answers it as a copy, whose digest is that of all its
 // bytes; want is the digest of its vouchers, or "".
 func (t *tarTarget) verify(ctx context.Context, at, want string, tell func(int64)) (none layout.DepositCopy, err error) {
@@ -426,7 +420,7 @@ func (t *tarTarget) judge(ctx context.Context, in io.Reader, at, want string, te
 	}
 	now := t.now()
 	return layout.DepositCopy{Place: layout.EncodePath(at), Layout: LayoutTar, Files: s.files, Bytes: s.bytes,
-		Digest: "sha512:" + hex.EncodeToString(whole.Sum(nil)), Retention: t.b.traits().until(now), Written: now, Verified: now, Outcome: layout.FixityPassed}, err
+		Digest: "sha512:" + hex.EncodeToString(whole.Sum(nil)), Written: now, Verified: now, Outcome: layout.FixityPassed}, err
 }
 
 // Check reads the tar, or asks for its vouchers alone.
@@ -437,6 +431,9 @@ func (t *tarTarget) Check(ctx context.Context, c layout.DepositCopy, level Level
 	}
 	if level == Exists {
 		_, err := t.vouchers(ctx, at)
+		if err == nil {
+			err = t.longEnough(ctx, at, c)
+		}
 		return c.Files, c.Bytes, err
 	}
 	does, err := t.b.digests(ctx, path.Dir(at), []string{path.Base(at)}, files.SHA512, func(_ int, sum []byte) error {

@@ -38,8 +38,15 @@ func (t *ocflTarget) addInPlace(ctx context.Context, b Bag, at string, made *inv
 	if err := t.send(ctx, b, at, fresh, there); err != nil {
 		return errors.Join(err, sweepVersion(ctx, t.b, at, made.Head))
 	}
+	var stood []string
 	for _, f := range fresh {
 		made.Manifest[f.digest] = []string{f.at}
+		if there[f.at] {
+			stood = append(stood, f.at)
+		}
+	}
+	if err := prolong(ctx, t.b, at, stood, t.now()); err != nil {
+		return err
 	}
 	data, err := made.encode()
 	if err != nil {

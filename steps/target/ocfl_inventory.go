@@ -103,6 +103,17 @@ func (v *inventory) state(version string) ([]logical, error) {
 	return all, nil
 }
 
+// firstOf is what was written first of a version's own files.
+func (v *inventory) firstOf(version string) string {
+	state, _ := v.state(version) // what is wrong with it its reader tells
+	for _, f := range state {
+		if strings.HasPrefix(f.at, version+"/") {
+			return f.at
+		}
+	}
+	return path.Join(version, inventoryName)
+}
+
 // following is the folder of the version after the newest; "" of an object that is not continued.
 func (v *inventory) following() string {
 	n, err := v.headNumber()

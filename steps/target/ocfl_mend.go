@@ -96,6 +96,7 @@ func (m ocflMend) version(ctx context.Context, have *inventory, version string) 
 	if err := m.strays(ctx, have, version); err != nil {
 		return none, err
 	}
+	begin, sent := m.now(), []logical{}
 	for _, f := range state {
 		sum, err := sumOf(ctx, m.b, path.Join(m.at, f.at), files.SHA512)
 		if err == nil && hex.EncodeToString(sum) == f.digest {
@@ -108,12 +109,16 @@ func (m ocflMend) version(ctx context.Context, have *inventory, version string) 
 		if err := m.content(ctx, f); err != nil {
 			return none, err
 		}
+		sent = append(sent, f)
 	}
 	if err := m.telling(ctx, have, version); err != nil {
 		return none, err
 	}
+	if err := m.prolong(ctx, m.at, have, version, sent, true, begin); err != nil {
+		return none, err
+	}
 	made, err := m.answer(ctx, m.bag, m.at, version, nil)
-	made.Retention = m.b.traits().until(made.Written)
+	made.Retention = m.b.traits().until(begin)
 	if err == nil {
 		err = m.described(ctx, m.at, version)
 	}

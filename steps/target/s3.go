@@ -38,11 +38,12 @@ import (
 //     the server states of them is compared with ours, and then not read back;
 //   - above partSize an upload is in parts. One that was interrupted is gone on with: the
 //     server's list of its parts is the journal, and a part counts whose SHA-256 it states;
-//   - with a lock each object is put with its retention, which is never shortened.
+//   - with a lock each object is put with its retention, which is never shortened; what stands there already of a copy
+//     that is made or mended is locked for as long.
 type bucket struct {
 	core    *minio.Core
-	name    string
 	creds   *credentials.Credentials
+	name    string
 	prefix  string
 	streams int
 	lock    LockConfig
@@ -97,7 +98,6 @@ func openS3(name layout.Name, c Config, now func() time.Time) (*bucket, error) {
 	return b, b.check()
 }
 
-// trust adds certificates to those of the system.
 // loginKeys gives a bucket's keys as they are now. They are asked for anew once the server has refused those before: a
 // running program goes on with the keys that were renewed in their file.
 type loginKeys struct {
@@ -117,6 +117,7 @@ func (k loginKeys) RetrieveWithCredContext(*credentials.CredContext) (credential
 // IsExpired leaves it to the server to say so.
 func (loginKeys) IsExpired() bool { return false }
 
+// trust adds certificates to those of the system.
 func trust(t *http.Transport, file string) error {
 	pem, err := os.ReadFile(file)
 	if err != nil {
@@ -308,6 +309,36 @@ func (b *bucket) options(header, value string, fresh bool) minio.PutObjectOption
 		o.Mode, o.RetainUntilDate = minio.RetentionMode(strings.ToUpper(b.lock.Mode)), b.now().Add(time.Duration(b.lock.For))
 	}
 	return o
+}
+
+func (b *bucket) prolong(ctx context.Context, name string, until time.Time) error {
+	return b.failed(b.lockLonger(ctx, b.key(name), until))
+}
+
+func (b *bucket) lockedUntil(ctx context.Context, name string) (time.Time, error) {
+	_, until, err := b.retention(ctx, b.key(name))
+	return until, b.failed(err)
+}
+
+// lockLonger locks an object until a time. A lock for longer stays, and so does a mode that is stricter.
+func (b *bucket) lockLonger(ctx context.Context, key string, until time.Time) error {
+	mode, was, err := b.retention(ctx, key)
+	if err != nil || !was.Before(until) {
+		return err
+	}
+	if mode != minio.Compliance {
+		mode = minio.RetentionMode(strings.ToUpper(b.lock.Mode))
+	}
+	return b.core.PutObjectRetention(ctx, b.name, key, minio.PutObjectRetentionOptions{Mode: &mode, RetainUntilDate: &until})
+}
+
+// retention is an object's lock, as its headers state it: the answers to a question for it alone differ among servers.
+func (b *bucket) retention(ctx context.Context, key string) (mode minio.RetentionMode, until time.Time, err error) {
+	o, err := b.core.StatObject(ctx, b.name, key, minio.StatObjectOptions{})
+	if text := o.Metadata.Get("X-Amz-Object-Lock-Retain-Until-Date"); err == nil && text != "" {
+		until, err = time.Parse(time.RFC3339, text)
+	}
+	return minio.RetentionMode(o.Metadata.Get("X-Amz-Object-Lock-Mode")), until, err
 }
 
 // write makes an object. A server may refuse it as if it were there over a delete marker; where

@@ -2,6 +2,7 @@ package target
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -32,8 +33,10 @@ func partOf(size int64) int64 {
 // upload sends a large file in parts. A part that the server has, with the SHA-256 of ours,
 // is not sent again; other uploads of the key are given up once this one is complete.
 func (b *bucket) upload(ctx context.Context, key string, f file, fresh bool) (err error) {
+	begin := b.now()
 	id, have, err := b.begun(ctx, key)
-	if err == nil && id == "" {
+	goesOn := id != ""
+	if err == nil && !goesOn {
 		id, err = b.core.NewMultipartUpload(ctx, b.name, key, b.options(checksumAlgorithm, "SHA256", fresh))
 	}
 	if err != nil {
@@ -70,9 +73,14 @@ func (b *bucket) upload(ctx context.Context, key string, f file, fresh bool) (er
 	info, err := b.core.CompleteMultipartUpload(ctx, b.name, key, id, done, b.options("", "", fresh))
 	if err != nil {
 		if minio.ToErrorResponse(err).StatusCode == http.StatusPreconditionFailed { // another's came first
-			err = errors.Join(err, b.giveUp(ctx, key))
+			return cmp.Or(b.giveUp(ctx, key), err)
 		}
 		return err
+	}
+	if goesOn && b.lock.For > 0 { // the upload's own lock counts from when it was begun
+		if err := b.lockLonger(ctx, key, b.traits().until(begin)); err != nil {
+			return err
+		}
 	}
 	if f.vouch != nil && b.states(ctx, key, info.ChecksumSHA256, done) {
 		f.vouch()

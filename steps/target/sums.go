@@ -247,3 +247,25 @@ func readAll(ctx context.Context, b backend, name string) ([]byte, error) {
 	data, err := io.ReadAll(r)
 	return data, errors.Join(err, r.Close())
 }
+
+// want is the digest that a file of the bag has: that of its manifests, or of a tag manifest itself.
+func (v vouchers) want(a files.Algorithm, sums map[string][]byte, name string) []byte {
+	if sum := sums[name]; sum != nil {
+		return sum
+	}
+	return digestOf(a, v[name])
+}
+
+func digestOf(a files.Algorithm, data []byte) []byte {
+	h := a.New()
+	h.Write(data)
+	return h.Sum(nil)
+}
+
+// asMuch wants a copy to have the files and bytes that are on record.
+func asMuch(c layout.DepositCopy, n int, size int64) error {
+	if n == c.Files && size == c.Bytes {
+		return nil
+	}
+	return damage("%d files with %d bytes are there, and %d with %d were written", n, size, c.Files, c.Bytes)
+}

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"time"
 
 	"bagpipe/bags/files"
 	"bagpipe/layout"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Target is a place where bags are deposited. Every method may be called from several
@@ -145,6 +148,44 @@ func (t traits) until(now time.Time) time.Time {
 		return time.Time{}
 	}
 	return now.Add(t.retention)
+}
+
+// locking is a backend that lets nobody delete a file until a time.
+type locking interface {
+	// prolong locks a file until a time, unless it is locked for longer.
+	prolong(ctx context.Context, name string, until time.Time) error
+	// lockedUntil is until when a file is locked; zero: it is not.
+	lockedUntil(ctx context.Context, name string) (time.Time, error)
+}
+
+// locker is a backend whose files are to be locked; nil: they are not.
+func locker(b backend) locking {
+	if l, is := unpaced(b).(locking); is && b.traits().retention > 0 {
+		return l
+	}
+	return nil
+}
+
+// prolong locks files that stand there already, as those are that are written from begin on.
+func prolong(ctx context.Context, b backend, dir string, names []string, begin time.Time) error {
+	l := locker(b)
+	if l == nil {
+		return nil
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(b.traits().streams)
+	for _, name := range names {
+		g.Go(func() error { return l.prolong(gctx, path.Join(dir, name), b.traits().until(begin)) })
+	}
+	return g.Wait()
+}
+
+// retentionOf is until when a copy is locked that was found there, by its file that was written first.
+func retentionOf(ctx context.Context, b backend, first string) (time.Time, error) {
+	if l := locker(b); l != nil {
+		return l.lockedUntil(ctx, first)
+	}
+	return time.Time{}, nil
 }
 
 // Found is a copy that stands on a target, by its place alone: nothing of it was read but,
