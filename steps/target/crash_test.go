@@ -114,6 +114,28 @@ func TestFullAtEachWrite(t *testing.T) {
 	}
 }
 
+// TestPowerCutAtEachWrite cuts the power of a folder's machine at each write: what was written and not settled is lost, too. What was
+// told to be a copy is one all the same.
+func TestPowerCutAtEachWrite(t *testing.T) {
+	t.Parallel()
+	for _, form := range []string{target.LayoutBag, target.LayoutTar, target.LayoutOCFL} {
+		t.Run(form, func(t *testing.T) {
+			t.Parallel()
+			c, dir := sweptKinds()[0].open(t)
+			c.Layout = form
+			step := 1
+			if testing.Short() {
+				step = 3
+			}
+			for more, k := true, 1; more; k += step {
+				s := sweep{T: t, c: c, dir: filepath.Join(dir, fmt.Sprint("k", k)), k: k, power: true}
+				s.c.Path = s.dir
+				more = s.run()
+			}
+		})
+	}
+}
+
 func killedAt(t *testing.T, kind swept, form string, k int) (killed bool) {
 	t.Run(fmt.Sprint(k), func(t *testing.T) {
 		s := sweep{T: t, k: k}
@@ -131,6 +153,7 @@ type sweep struct {
 	k   int
 
 	fails error // of the writes; nil: the engine is killed
+	power bool  // is cut: what is not durable is lost
 }
 
 // run reports whether the engine was killed at all.
@@ -162,6 +185,9 @@ func (s *sweep) run() bool {
 	} else {
 		ended = stops.Dead()
 		must(s.T, to.Close())
+		if s.power {
+			must(s.T, stops.PowerCut(s.dir))
+		}
 		again = open(s.T, s.c)
 	}
 	if errTwo == nil && !broken {

@@ -29,6 +29,8 @@ type Stops struct {
 	dead  bool
 	pause func() // called in the place of a death, once
 	fails error  // of all writes from that point on, in the place of a death
+
+	unsynced map[string]bool // files that were written, and not settled since
 }
 
 // OpenFailing opens a target all of whose writes fail from the point on at which OpenStopping's engine dies, until
@@ -76,7 +78,7 @@ func OpenStopping(name layout.Name, c Config, now func() time.Time, k int) (Targ
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &Stops{left: k}
+	s := &Stops{left: k, unsynced: map[string]bool{}}
 	b = &stopping{b, s}
 	switch c.Layout {
 	case LayoutTar:
@@ -116,6 +118,40 @@ func (s *Stops) isDead() error {
 // Dead reports whether it died.
 func (s *Stops) Dead() bool { return s.isDead() != nil }
 
+// PowerCut takes from a folder of this machine what is not durable at the engine's death: of every other file the bytes, of
+// the others the name, too.
+func (s *Stops) PowerCut(dir string) error {
+	var errs []error
+	for i, name := range sortedKeys(s.unsynced) {
+		at := filepath.Join(dir, name)
+		if _, err := os.Lstat(at); err != nil {
+			continue // it was removed, or never made
+		}
+		if i%2 == 0 {
+			errs = append(errs, os.Chmod(at, 0o644), os.Truncate(at, 0))
+		} else {
+			errs = append(errs, os.Remove(at))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// moves notes of the files below a name that they are durable, or have another name.
+func (s *Stops) moves(from, to string, durable bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name := range s.unsynced {
+		rest, below := strings.CutPrefix(name+"/", from+"/")
+		if !below && from != "" {
+			continue
+		}
+		delete(s.unsynced, name)
+		if !durable {
+			s.unsynced[strings.TrimSuffix(to+"/"+rest, "/")] = true
+		}
+	}
+}
+
 type stopping struct {
 	backend
 	*Stops
@@ -139,6 +175,9 @@ func (s *stopping) write(ctx context.Context, name string, f file) error {
 	if s.point() != nil {
 		return s.failure()
 	}
+	s.mu.Lock()
+	s.unsynced[name] = true
+	s.mu.Unlock()
 	whole := f.open
 	if s.pausesIn() {
 		f.open = func(offset int64) (reader, error) {
@@ -218,14 +257,22 @@ func (s *stopping) settle(ctx context.Context, name string) error {
 	if s.point() != nil {
 		return s.failure()
 	}
-	return s.backend.settle(ctx, name)
+	err := s.backend.settle(ctx, name)
+	if err == nil {
+		s.moves(name, "", true)
+	}
+	return err
 }
 
 func (s *stopping) rename(ctx context.Context, from, to string) error {
 	if s.point() != nil {
 		return s.failure()
 	}
-	return s.backend.rename(ctx, from, to)
+	err := s.backend.rename(ctx, from, to)
+	if err == nil {
+		s.moves(from, to, false)
+	}
+	return err
 }
 
 func (s *stopping) remove(ctx context.Context, name string) error {
@@ -238,6 +285,9 @@ func (s *stopping) remove(ctx context.Context, name string) error {
 // Unsound is what is said of a copy whose reading fails with an error.
 func Unsound(err error) error { return unsound(err) }
 
+// Idle is a connection that ends when nothing came, or went, for long.
+func Idle(c net.Conn) net.Conn { return &idle{c} }
+
 // InFolder is what a folder says of an error.
 func InFolder(err error) error { return (&folder{}).down(err) }
 
@@ -249,6 +299,3 @@ func ListFolder(ctx context.Context, dir string) (names []string, err error) {
 	})
 	return names, err
 }
-// Idle is a connection that ends when nothing came, or went, for long.
-func Idle(c net.Conn) net.Conn { return &idle{c} }
-

@@ -267,3 +267,67 @@ func TestLinksAreNotFollowed(t *testing.T) {
 		})
 	}
 }
+
+// In each copy, on each kind of target, a flipped byte, a truncated file, one that is missing and one too many is found by reading it, and
+// all but the byte by names and sizes alone; the copy is mended, and nothing is left aside.
+func TestEachCopyHarmed(t *testing.T) {
+	t.Parallel()
+	for _, kind := range sweptKinds() {
+		for _, form := range []string{target.LayoutBag, target.LayoutTar, target.LayoutOCFL} {
+			t.Run(kind.kind+"/"+form, func(t *testing.T) {
+				t.Parallel()
+				for _, c := range []struct {
+					name string
+					harm func(at string, size int64) error
+					seen bool // by names and sizes
+				}{
+					{"flipped", func(at string, size int64) error { return overwrite(at, size/2) }, false},
+					{"truncated", func(at string, size int64) error { return os.Truncate(at, size/2) }, true},
+					{"missing", func(at string, _ int64) error { return os.Remove(at) }, true},
+					{"extra", func(at string, size int64) error {
+						if form == target.LayoutTar {
+							return os.Truncate(at, size+1)
+						}
+						return os.WriteFile(filepath.Join(filepath.Dir(at), "extra"), []byte("extra"), 0o644)
+					}, true},
+				} {
+					harmEach(t, kind, form, c.name, c.harm, c.seen)
+				}
+			})
+		}
+	}
+}
+
+// harmEach harms a payload file of a copy, or its tar.
+func harmEach(t *testing.T, kind swept, form, name string, harm func(at string, size int64) error, seen bool) {
+	c, dir := kind.open(t)
+	c.Layout = form
+	h := newHarmed(t, c, dir)
+	at := map[string]string{target.LayoutBag: filepath.Join(h.object, "data/d/b"), target.LayoutTar: h.object, target.LayoutOCFL: filepath.Join(h.object, "v1/content/data/d/b")}[form]
+	info, err := os.Stat(at)
+	must(t, err, os.Chmod(at, 0o644), harm(at, info.Size()))
+	var wrong *target.Damage
+	_, _, err = h.to.Check(t.Context(), h.copies[0], target.Exists)
+	if found := errors.As(err, &wrong) || errors.Is(err, fs.ErrNotExist); found != seen {
+		t.Errorf("%s: by names and sizes: %v", name, err)
+	}
+	h.found(t, 1)
+	h.mend(t, 1)
+	h.sound(t)
+	if t.Failed() {
+		t.Errorf("after %s", name)
+	}
+}
+
+// overwrite changes a byte of a file in its place.
+func overwrite(at string, offset int64) error {
+	f, err := os.OpenFile(at, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	b := make([]byte, 1)
+	_, err = f.ReadAt(b, offset)
+	b[0] ^= 1
+	_, werr := f.WriteAt(b, offset)
+	return errors.Join(err, werr, f.Close())
+}

@@ -56,6 +56,7 @@ func Run(t *testing.T, open func(t *testing.T) Place) {
 	t.Run("Redated", func(t *testing.T) { redated(t, open(t)) })
 	t.Run("Revision", func(t *testing.T) { revision(t, open(t)) })
 	t.Run("OtherPayload", func(t *testing.T) { otherPayload(t, open(t)) })
+	t.Run("EmptyFolders", func(t *testing.T) { emptyFolders(t, open(t)) })
 	t.Run("Versions", func(t *testing.T) { versions(t, open(t)) })
 	t.Run("AtOnce", func(t *testing.T) { atOnce(t, open(t)) })
 	t.Run("Absent", func(t *testing.T) { absent(t, open(t)) })
@@ -141,6 +142,19 @@ func otherPayload(t *testing.T, p Place) {
 		t.Errorf("another payload as the same version: %v", err)
 	}
 	sameBag(t, p, first, one)
+}
+
+// emptyFolders of a bag are in no manifest, and are left out: the copy is sound, and comes back valid.
+func emptyFolders(t *testing.T, p Place) {
+	b := NewBag(t, "one", Now(), content)
+	must(t, os.MkdirAll(filepath.Join(b.Dir, "data/none/at/all"), 0o755))
+	c := put(t, p, b)
+	check(t, p, c)
+	sameBag(t, p, c, b)
+	again := put(t, p, b)
+	if again.Place != c.Place || again.Digest != c.Digest {
+		t.Errorf("put again: %+v, and at first %+v", again, c)
+	}
 }
 
 func versions(t *testing.T, p Place) {
