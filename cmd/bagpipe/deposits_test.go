@@ -111,19 +111,21 @@ func comesBack(t *testing.T, fixtures, left string, s3 *targettest.S3, targets s
 	b.ok("fixity", "run", "-q")
 }
 
-// A run that deposits on three targets is killed again and again. In the end each item has three
-// valid copies, and nothing is left beside them.
+// A run that deposits on targets of each kind is killed again and again. In the end each item has as many valid copies, and
+// nothing is left beside them.
 func TestKilledDeposits(t *testing.T) {
 	t.Parallel()
+	s3, sshd := targettest.NewS3(t, false), targettest.NewSSHD(t)
 	b := newBench(t)
-	b.write("ws/bagpipe.yaml", `schema: 1
+	b.write("ws/bagpipe.yaml", fmt.Sprintf(`schema: 1
 inbox: {collections: open, quiet: 10ms, rescan: 1s}
 targets:
   plain: {kind: folder, path: ../plain}
-  packed: {kind: folder, layout: tar, path: ../packed}
   vault: {kind: folder, layout: ocfl, path: ../vault}
-defaults: {workflow: accession, targets: [plain, packed, vault]}
-`)
+  offsite: {kind: sftp, host: %q, user: %s, knownHosts: %s, key: %s, path: %s/offsite}
+  cloud: {kind: s3, layout: tar, endpoint: %q, bucket: %s, style: path, secrets: %s}
+defaults: {workflow: accession, targets: [plain, vault, offsite, cloud]}
+`, sshd.Host, sshd.User, sshd.KnownHosts, sshd.Key, b.top, s3.Endpoint, s3.Bucket, s3.Secrets))
 	const items = 3
 	for i := range items {
 		b.write(fmt.Sprintf("ws/inbox/default/i%d/a.txt", i), strings.Repeat("a", 200_000+i))
@@ -139,19 +141,40 @@ defaults: {workflow: accession, targets: [plain, packed, vault]}
 	}
 	b.ok("run", "-q")
 	for i := range items {
-		if !strings.Contains(b.ok("show", fmt.Sprintf("i%d", i)), "3 copies verified: packed, plain, vault") && !strings.Contains(b.ok("show", fmt.Sprintf("i%d", i)), "3 copies verified: plain, packed, vault") {
-			t.Errorf("item %d: %s", i, b.ok("show", fmt.Sprintf("i%d", i)))
+		if said := b.ok("show", fmt.Sprintf("i%d", i)); !strings.Contains(said, "4 copies verified: ") {
+			t.Errorf("item %d: %s", i, said)
 		}
 	}
 	b.ok("fixity", "run", "-q")
 	if r := b.ok("ocfl", "validate", filepath.Join(b.top, "vault/ocfl")); !strings.Contains(r, fmt.Sprintf("%d objects, valid", items)) {
 		t.Error(r)
 	}
-	for _, name := range []string{"plain", "packed", "vault"} {
-		left, err := exec.Command("find", filepath.Join(b.top, name), "-name", ".*.part", "-o", "-name", ".*.damaged").CombinedOutput()
+	for _, dir := range []string{filepath.Join(b.top, "plain"), filepath.Join(b.top, "vault"), filepath.Join(b.top, "offsite"), filepath.Join(s3.Dir, "buckets")} {
+		left, err := exec.Command("find", dir, "-name", ".*.part*", "-o", "-name", ".*.damaged", "-o", "-path", "*/staging/*").CombinedOutput()
 		b.must(err)
 		if len(left) > 0 {
 			t.Errorf("left: %s", left)
+		}
+	}
+}
+
+// The status says what a server does not offer.
+func TestStatusTellsWhatAServerLacks(t *testing.T) {
+	t.Parallel()
+	sshd := targettest.NewSSHD(t, "-P", "fsync,posix-rename")
+	b := newBench(t)
+	b.write("ws/bagpipe.yaml", fmt.Sprintf(`schema: 1
+targets:
+  offsite: {kind: sftp, host: %q, user: %s, knownHosts: %s, key: %s, path: %s/offsite}
+defaults: {workflow: accession, targets: [offsite]}
+`, sshd.Host, sshd.User, sshd.KnownHosts, sshd.Key, b.top))
+	b.write("a.txt", "a")
+	b.ok("add", filepath.Join(b.top, "a.txt"))
+	b.ok("run", "-q")
+	said := b.ok("status")
+	for _, name := range []string{"fsync@openssh.com", "posix-rename@openssh.com"} {
+		if !strings.Contains(said, "offsite: the server offers no "+name) {
+			t.Errorf("nothing of %s:\n%s", name, said)
 		}
 	}
 }
