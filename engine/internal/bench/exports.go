@@ -25,7 +25,7 @@ steps:
 `
 
 // exports prints how many items a second go out in each form, and what an item of very many files takes of memory.
-func (b *bench) exports() (err error) {
+func exports(b *bench) (err error) {
 	w, err := b.newWorkspace("exports", exportWorkflow)
 	if err != nil {
 		return err

@@ -67,7 +67,7 @@ func run(ctx context.Context, b *bench, dir, only, items string, drops, robots i
 		"feeds":     func() error { return b.feeds(b.posts) },
 		"schedules": b.schedules,
 		"fixity":    b.fixity,
-		"exports":   b.exports,
+		"exports":   func() error { return exports(b) },
 		"sites":     func() error { return b.sites(b.synced) },
 		"pushes":    func() error { return pushes(b) },
 		"old":       func() error { return old(b, b.aged) },
