@@ -154,7 +154,7 @@ func (b *bucket) check() error {
 	if v, err := b.core.GetBucketVersioning(ctx, b.name); err == nil { // some servers know nothing of it
 		b.keeps = v.Enabled()
 	}
-	b.abandoned(ctx)
+	abandoned(ctx, b)
 	if b.lock == (LockConfig{}) {
 		return nil
 	}
@@ -312,17 +312,17 @@ func (b *bucket) options(header, value string, fresh bool) minio.PutObjectOption
 }
 
 func (b *bucket) prolong(ctx context.Context, name string, until time.Time) error {
-	return b.failed(b.lockLonger(ctx, b.key(name), until))
+	return b.failed(lockLonger(ctx, b, b.key(name), until))
 }
 
 func (b *bucket) lockedUntil(ctx context.Context, name string) (time.Time, error) {
-	_, until, err := b.retention(ctx, b.key(name))
+	_, until, err := retentionAt(ctx, b, b.key(name))
 	return until, b.failed(err)
 }
 
 // lockLonger locks an object until a time. A lock for longer stays, and so does a mode that is stricter.
-func (b *bucket) lockLonger(ctx context.Context, key string, until time.Time) error {
-	mode, was, err := b.retention(ctx, key)
+func lockLonger(ctx context.Context, b *bucket, key string, until time.Time) error {
+	mode, was, err := retentionAt(ctx, b, key)
 	if err != nil || !was.Before(until) {
 		return err
 	}
@@ -332,8 +332,8 @@ func (b *bucket) lockLonger(ctx context.Context, key string, until time.Time) er
 	return b.core.PutObjectRetention(ctx, b.name, key, minio.PutObjectRetentionOptions{Mode: &mode, RetainUntilDate: &until})
 }
 
-// retention is an object's lock, as its headers state it: the answers to a question for it alone differ among servers.
-func (b *bucket) retention(ctx context.Context, key string) (mode minio.RetentionMode, until time.Time, err error) {
+// retentionAt is an object's lock, as its headers state it: the answers to a question for it alone differ among servers.
+func retentionAt(ctx context.Context, b *bucket, key string) (mode minio.RetentionMode, until time.Time, err error) {
 	o, err := b.core.StatObject(ctx, b.name, key, minio.StatObjectOptions{})
 	if text := o.Metadata.Get("X-Amz-Object-Lock-Retain-Until-Date"); err == nil && text != "" {
 		until, err = time.Parse(time.RFC3339, text)

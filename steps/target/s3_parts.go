@@ -78,7 +78,7 @@ func (b *bucket) upload(ctx context.Context, key string, f file, fresh bool) (er
 		return err
 	}
 	if goesOn && b.lock.For > 0 { // the upload's own lock counts from when it was begun
-		if err := b.lockLonger(ctx, key, b.traits().until(begin)); err != nil {
+		if err := lockLonger(ctx, b, key, b.traits().until(begin)); err != nil {
 			return err
 		}
 	}
@@ -114,7 +114,7 @@ const abandonedAfter = 7 * 24 * time.Hour
 
 // abandoned ends the uploads of keys of ours that were begun long ago: of items that were cancelled
 // or bags that were made anew. Each of others', and every error, is left to the next look.
-func (b *bucket) abandoned(ctx context.Context) {
+func abandoned(ctx context.Context, b *bucket) {
 	page, err := b.core.ListMultipartUploads(ctx, b.name, strings.TrimPrefix(b.prefix+"/", "/"), "", "", "", 1000)
 	if err != nil {
 		return
