@@ -129,7 +129,7 @@ func (t *ocflTarget) put(ctx context.Context, b Bag) (none layout.DepositCopy, e
 		return none, err
 	}
 	begin := t.now()
-	if err := t.prolong(ctx, at, made, made.Head, fresh, have != nil, begin); err != nil {
+	if err := prolongVersion(ctx, t, at, made, made.Head, fresh, have != nil, begin); err != nil {
 		return none, err
 	}
 	if err := t.add(ctx, b, root, at, made, fresh); err != nil {
@@ -144,9 +144,9 @@ func (t *ocflTarget) put(ctx context.Context, b Bag) (none layout.DepositCopy, e
 	return c, err
 }
 
-// prolong locks what a version has beside fresh content, and the declaration of an object that is declared, for as long as what is
+// prolongVersion locks what a version has beside fresh content, and the declaration of an object that is declared, for as long as what is
 // written of it from begin on.
-func (t *ocflTarget) prolong(ctx context.Context, at string, v *inventory, version string, fresh []logical, declared bool, begin time.Time) error {
+func prolongVersion(ctx context.Context, t *ocflTarget, at string, v *inventory, version string, fresh []logical, declared bool, begin time.Time) error {
 	if locker(t.b) == nil {
 		return nil
 	}

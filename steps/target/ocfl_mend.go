@@ -114,7 +114,7 @@ func (m ocflMend) version(ctx context.Context, have *inventory, version string) 
 	if err := m.telling(ctx, have, version); err != nil {
 		return none, err
 	}
-	if err := m.prolong(ctx, m.at, have, version, sent, true, begin); err != nil {
+	if err := prolongVersion(ctx, m.ocflTarget, m.at, have, version, sent, true, begin); err != nil {
 		return none, err
 	}
 	made, err := m.answer(ctx, m.bag, m.at, version, nil)
