@@ -35,10 +35,14 @@ func Find(dir string) (root string, err error) {
 // workspace with all records and no bytes.
 func OnlyClone(dir string) error {
 	root, err := Find(dir)
-	if err != nil || !gitstore.IsClone(root) {
+	if err != nil {
 		return nil
 	}
-	return &fault.Error{Kind: fault.Refused, Text: fmt.Sprintf("%s is a clone of a workspace: look, act on items and edit settings here, and push; what else changes the workspace is done there", root),
+	of := gitstore.CloneOf(root)
+	if of == "" {
+		return nil
+	}
+	return &fault.Error{Kind: fault.Refused, Text: fmt.Sprintf("%s is a clone of a workspace: look, act on items and edit settings here, and push; what else changes the workspace is done there, in %s", root, layout.EncodePath(of)),
 		Remedies: []fault.Remedy{{Verb: fault.CheckSettings, Name: root}}}
 }
 

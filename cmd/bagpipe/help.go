@@ -98,7 +98,8 @@ var lookedFor = map[string][]string{
 	"ls": {"items"}, "list": {"items"}, "find": {"search"}, "get": {"retrieve"}, "export": {"retrieve"}, "download": {"retrieve"}, "approve": {"step complete"}, "reject": {"step fail"},
 	"ingest": {"add"}, "import": {"add"}, "watch": {"run --watch"}, "history": {"log"}, "info": {"show"}, "next": {"queue"},
 	"resume": {"run"}, "reset": {"step reset"}, "pause": {"hold"}, "verify": {"fixity run"}, "gc": {"maintain"}, "errors": {"failures"},
-	"delete": {"dispose propose"}, "remove": {"dispose propose"}, "rm": {"dispose propose"}, "config": {"check"}, "settings": {"check"},
+	"delete": {"dispose propose"}, "remove": {"dispose propose"}, "rm": {"dispose propose"}, "withdraw": {"dispose propose"}, "deaccession": {"dispose propose"}, "purge": {"dispose propose"},
+	"undo": {"step reset"}, "redo": {"step reset"}, "report": {"items --columns"}, "csv": {"items --columns"}, "tasks": {"queue"}, "jobs": {"queue"}, "health": {"doctor"}, "diagnose": {"doctor"}, "config": {"check"}, "settings": {"check"},
 }
 
 // nearCommands are the commands that somebody may mean by a word that is none of node's.

@@ -19,16 +19,22 @@ import (
 
 // IsClone reports whether root is a clone of a workspace: a repository with a checkout and an
 // origin, and none of the folders that make a workspace.
-func IsClone(root string) bool {
+func IsClone(root string) bool { return CloneOf(root) != "" }
+
+// CloneOf is the address that root is a clone of, without a password; empty: it is none.
+func CloneOf(root string) string {
 	if _, err := os.Lstat(filepath.Join(root, layout.StateDir)); err == nil {
-		return false
+		return ""
 	}
 	c := configs(root)
 	if info, err := os.Stat(filepath.Join(root, layout.RepositoryDir, "config")); err != nil || info.IsDir() || len(c) == 0 {
-		return false
+		return ""
 	}
 	origin := c[0].Remotes["origin"]
-	return !c[0].Core.IsBare && origin != nil && len(origin.URLs) > 0
+	if c[0].Core.IsBare || origin == nil || len(origin.URLs) == 0 {
+		return ""
+	}
+	return Redacted(origin.URLs[0])
 }
 
 func gitAt(ctx context.Context, root string, in []byte, args ...string) ([]byte, error) {
