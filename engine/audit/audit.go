@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"runtime"
-	"sync/atomic"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -168,19 +168,15 @@ func (a *Auditor) damaged(ctx context.Context, tip, since gitstore.Hash, met err
 // and its parents alone.
 func (a *Auditor) each(ctx context.Context, reading *gitstore.Scanning, commits []gitstore.Hash) ([]result, error) {
 	found := make([]result, len(commits))
-	var next atomic.Int64
 	workers, ctx := errgroup.WithContext(ctx)
 	readers := make([]*reader, runtime.GOMAXPROCS(0))
+	stretches := stretches{of: len(commits), among: len(readers)}
 	for i := range readers {
 		w := newReader(reading)
 		readers[i] = w
 		workers.Go(func() error {
-			for {
-				from := int(next.Add(chunk)) - chunk
-				if from >= len(commits) {
-					return nil
-				}
-				for i := from; i < min(from+chunk, len(commits)); i++ {
+			for from, to := stretches.next(); from < to; from, to = stretches.next() {
+				for i := from; i < to; i++ {
 					if err := ctx.Err(); err != nil {
 						return err
 					}
@@ -190,6 +186,7 @@ func (a *Auditor) each(ctx context.Context, reading *gitstore.Scanning, commits 
 					}
 				}
 			}
+			return nil
 		})
 	}
 	err := workers.Wait()
@@ -200,7 +197,25 @@ func (a *Auditor) each(ctx context.Context, reading *gitstore.Scanning, commits 
 	return found, err
 }
 
-const chunk = 512 // neighbours share most of their trees
+// stretches parts a number of commits among goroutines. Each takes as many in a row as it can, as a
+// commit's trees mostly differ in one entry from those that its reader has at hand; less in the end, so
+// that all are ready together.
+type stretches struct {
+	of, among int
+	mu        sync.Mutex // guards taken
+	taken     int
+}
+
+const shortest = 512
+
+// next gives the first commit of a stretch and the one after it; two that are equal: all are taken.
+func (s *stretches) next() (from, to int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	from = s.taken
+	s.taken += min(max(shortest, (s.of-from)/(2*s.among)), s.of-from)
+	return from, s.taken
+}
 
 // review asks guard of the commits from the first that no replay explains, and tells all
 // findings in order.

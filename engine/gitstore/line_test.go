@@ -3,6 +3,7 @@ package gitstore
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 )
@@ -32,11 +33,14 @@ func TestALineIsGits(t *testing.T) {
 			t.Errorf("since %d of %d: %d commits, %v", n, len(all), len(line), ok)
 		}
 		scan := c.Scan()
+		var before View
 		for _, h := range line {
-			got, _, err := scan.Commit(h)
+			got, now, err := scan.Commit(h)
 			if want := aboutOf(t, s, h); err != nil || got.Subject != want.Subject || got.When != want.When || got.Hash != h {
 				t.Fatalf("%v is read as %+v: %v", want, got, err)
 			}
+			sameFiles(t, s, scan, before, now)
+			before = now
 		}
 	}
 	aside := git(t, root, "commit-tree", "-m", "aside", "-p", all[20].String(), tip().String()+"^{tree}")
@@ -54,6 +58,30 @@ func TestALineIsGits(t *testing.T) {
 	}
 	if _, ok := c.Line(ctx, merge, Hash{}); ok {
 		t.Error("a merge is part of a line")
+	}
+}
+
+// sameFiles compares what is read of two commits that were compared with what a View of the store reads.
+func sameFiles(t *testing.T, s *Store, scan *Scan, before, now View) {
+	t.Helper()
+	if err := scan.Diff(before, now, func(Difference) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range []View{before, now} {
+		if v.Commit().IsZero() {
+			continue
+		}
+		other, err := s.At(v.Commit())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, dir := range []string{"items", ".", "none"} {
+			got, err := v.ReadFiles(dir, "0", "3", "6", "bagpipe.yaml")
+			want, errWant := other.ReadFiles(dir, "0", "3", "6", "bagpipe.yaml")
+			if err != nil || errWant != nil || !reflect.DeepEqual(got, want) {
+				t.Fatalf("%s at %s: %q, want %q: %v, %v", dir, v.Commit(), got, want, err, errWant)
+			}
+		}
 	}
 }
 

@@ -83,6 +83,7 @@ func (c *Scanning) Line(ctx context.Context, tip, since Hash) (commits []Hash, o
 type Scan struct {
 	of   *Scanning
 	objs *odb.Scan
+	ways trees.Ways // to the folders of what Diff visited last
 }
 
 // Scan makes one.
@@ -94,7 +95,7 @@ func (s *Scan) At(commit Hash) (View, error) {
 	if err != nil {
 		return View{}, err
 	}
-	return View{db: s.of.db, scan: s.objs, commit: commit, tree: c.Tree}, nil
+	return View{db: s.of.db, scan: s.objs, ways: &s.ways, commit: commit, tree: c.Tree}, nil
 }
 
 // Commit gives a commit and the files at it.
@@ -107,7 +108,7 @@ func (s *Scan) Commit(h Hash) (Commit, View, error) {
 	if err != nil {
 		return Commit{}, View{}, err
 	}
-	return history.NewCommit(h, c), View{db: s.of.db, scan: s.objs, commit: h, tree: c.Tree}, nil
+	return history.NewCommit(h, c), View{db: s.of.db, scan: s.objs, ways: &s.ways, commit: h, tree: c.Tree}, nil
 }
 
 // Difference is a file that differs, with the names of its bytes on either side; zero: there is none.
@@ -119,7 +120,11 @@ type Difference struct {
 // Diff visits every file that differs from one view to another, in the order of paths; the zero
 // view has no files. Equal subtrees are passed over unread, and no file is read.
 func (s *Scan) Diff(from, to View, visit func(Difference) error) error {
-	return trees.Diff(s.objs, from.tree, to.tree, "", func(path string, was, is Hash) error { return visit(Difference{path, was, is}) })
+	s.ways.Forget()
+	return trees.Diff(s.objs, from.tree, to.tree, "", func(in trees.Pair, path string, was, is Hash) error {
+		s.ways.Keep(from.tree, to.tree, in)
+		return visit(Difference{path, was, is})
+	})
 }
 
 // Blob gives the bytes of a file, which must not be changed; nil of the zero name.

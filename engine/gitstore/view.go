@@ -16,7 +16,8 @@ import (
 // goroutine may use it, but for one that a Scan gave.
 type View struct {
 	db     *odb.DB
-	scan   *odb.Scan // that reads it; nil: db does
+	scan   *odb.Scan   // that reads it; nil: db does
+	ways   *trees.Ways // that the Scan knows; nil: none
 	commit Hash
 	tree   Hash
 }
@@ -98,7 +99,7 @@ func (v View) TreeOf(dir string) (Hash, error) { return trees.FindDir(v.objects(
 func (v View) ReadFiles(dir string, names ...string) (files [][]byte, err error) {
 	files = make([][]byte, len(names))
 	objects := v.objects()
-	h, err := trees.FindDir(objects, v.tree, dir)
+	h, err := v.ways.FindDir(objects, v.tree, dir)
 	if err != nil || h.IsZero() {
 		return files, err
 	}

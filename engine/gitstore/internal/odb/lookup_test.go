@@ -1,8 +1,11 @@
 package odb
 
 import (
+	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"os"
+	"strings"
 	"testing"
 )
 
@@ -82,5 +85,41 @@ func TestReadManyReadsTheSame(t *testing.T) {
 	}
 	if err := end(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// SameEntries ends before the first entry that is not the same, on a whole entry of both trees.
+func TestSameEntriesEndBeforeWhatDiffers(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	tree := func(names, hashes int) (tree []byte, ends []int) {
+		for i := range names {
+			mode := ModeFile
+			if r.IntN(3) == 0 {
+				mode = ModeDir
+			}
+			tree = AppendEntry(tree, mode, fmt.Sprintf("%02d%s", i, strings.Repeat("x", r.IntN(2))), Hash{byte(r.IntN(hashes) + 1), 0, ' ', 0})
+			ends = append(ends, len(tree))
+		}
+		return tree, ends
+	}
+	for range 2000 {
+		a, endsA := tree(r.IntN(5), 2)
+		b, endsB := tree(r.IntN(5), 2)
+		want := 0
+		for i := range min(len(endsA), len(endsB)) {
+			if endsA[i] != endsB[i] || !bytes.Equal(a[:endsA[i]], b[:endsB[i]]) {
+				break
+			}
+			want = endsA[i]
+		}
+		if got := SameEntries(a, b); got != want {
+			t.Fatalf("%q and %q are the same to byte %d, want %d", a, b, got, want)
+		}
+	}
+	whole, _ := tree(3, 2)
+	for n := range len(whole) { // cut off amidst an entry
+		if got := SameEntries(whole[:n], whole); got > n {
+			t.Fatalf("of %d bytes %d are the same", n, got)
+		}
 	}
 }

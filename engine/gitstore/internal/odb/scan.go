@@ -70,7 +70,8 @@ func (s *Scan) ReadAs(h Hash, t Type) ([]byte, error) {
 			return nil, err
 		}
 	}
-	if s.digests != nil && !s.digests.seen(at) {
+	whole := s.digests != nil // what was noted, strict went over
+	if whole && !s.digests.seen(at) {
 		if s.hash.name(found, data) != h {
 			return nil, fmt.Errorf("%s: %w", h, ErrDigest)
 		}
@@ -84,6 +85,7 @@ func (s *Scan) ReadAs(h Hash, t Type) ([]byte, error) {
 		return nil, err
 	}
 	s.objects.put(h.bits(), h, found, data)
+	s.objects.slot(h.bits()).whole = whole
 	return data, nil
 }
 
@@ -212,7 +214,7 @@ type slotted[K comparable] struct {
 type slot[K comparable] struct {
 	key   K
 	t     Type // 0: the slot is empty
-	whole bool // a tree that CheckTree went over
+	whole bool // a tree that CheckTree, or strict, went over
 	data  []byte
 }
 

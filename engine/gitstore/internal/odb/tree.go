@@ -120,26 +120,48 @@ func FindEntry(tree []byte, name string, dir bool) (e Entry, found bool, insertA
 // Lookup gives the entry of a name. What stands behind it is not looked at.
 func Lookup(tree []byte, name string) (Entry, bool) {
 	for at := 0; at < len(tree); {
-		mode := len("100644 ") // the two that nearly all have are passed over without being read
-		switch rest := tree[at:]; {
-		case len(rest) > mode && string(rest[:mode]) == "100644 ":
-		case len(rest) > mode && string(rest[:mode-1]) == "40000 ":
-			mode--
-		default:
-			e, ok := entryAt(tree, at)
-			if !ok || string(e.Name) == name {
-				return e, ok
-			}
-			at += e.Len
-			continue
-		}
-		n := bytes.IndexByte(tree[at+mode:], 0)
-		if n < 0 || n == len(name) && string(tree[at+mode:at+mode+n]) == name {
+		begin, end := nameAt(tree, at)
+		if end < 0 || end-begin == len(name) && string(tree[begin:end]) == name {
 			return entryAt(tree, at)
 		}
-		at += mode + n + 1 + len(Hash{})
+		at = end + 1 + len(Hash{})
 	}
 	return Entry{}, false
+}
+
+// SameEntries gives where two trees are no longer the same: an entry begins there in both.
+func SameEntries(a, b []byte) int {
+	same := commonPrefix(a, b)
+	for at := 0; ; {
+		_, end := nameAt(a, at)
+		next := end + 1 + len(Hash{})
+		if end < 0 || next > same {
+			return at
+		}
+		at = next
+	}
+}
+
+// nameAt gives where the name of the entry that begins at at does, and where it ends; -1: no entry does
+// that can be read. The two modes that nearly all have are passed over without being read.
+func nameAt(tree []byte, at int) (begin, end int) {
+	switch rest := tree[min(at, len(tree)):]; {
+	case len(rest) > len("100644 ") && string(rest[:len("100644 ")]) == "100644 ":
+		begin = at + len("100644 ")
+	case len(rest) > len("40000 ") && string(rest[:len("40000 ")]) == "40000 ":
+		begin = at + len("40000 ")
+	default:
+		e, ok := entryAt(tree, at)
+		if !ok {
+			return at, -1
+		}
+		return at + len(e.Mode) + 1, at + e.Len - 1 - len(Hash{})
+	}
+	n := bytes.IndexByte(tree[begin:], 0)
+	if n < 0 {
+		return begin, -1
+	}
+	return begin, begin + n
 }
 
 // CompareNames orders names as Git's trees do: a folder's as if it ended in "/".

@@ -1,6 +1,10 @@
 package trees
 
-import "bagpipe/engine/gitstore/internal/odb"
+import (
+	"bytes"
+
+	"bagpipe/engine/gitstore/internal/odb"
+)
 
 // Visit is told the path of a file that differs and the name of its bytes; zero when the
 // file is gone.
@@ -32,13 +36,19 @@ func DiffCommits(db Commits, from, to odb.Hash, visit Visit) error {
 		}
 		roots[i] = c.Tree
 	}
-	return Diff(db, roots[0], roots[1], "", func(path string, _, is odb.Hash) error { return visit(path, is) })
+	return Diff(db, roots[0], roots[1], "", func(_ Pair, path string, _, is odb.Hash) error { return visit(path, is) })
+}
+
+// Pair is a folder, and its trees on either side.
+type Pair struct {
+	Dir      string
+	From, To odb.Hash
 }
 
 // Diff visits every file of the folder dir that differs from one of its trees to another, in the
-// order of paths, with the names of its bytes there and here; zero: there is no file. The zero
-// tree is empty. Equal trees are passed over unread.
-func Diff(db Objects, from, to odb.Hash, dir string, visit func(path string, was, is odb.Hash) error) error {
+// order of paths, with the folder that it stands in and the names of its bytes there and here; zero:
+// there is no file. The zero tree is empty. Equal trees are passed over unread.
+func Diff(db Objects, from, to odb.Hash, dir string, visit func(in Pair, path string, was, is odb.Hash) error) error {
 	if from == to {
 		return nil
 	}
@@ -50,8 +60,9 @@ func Diff(db Objects, from, to odb.Hash, dir string, visit func(path string, was
 	if err != nil {
 		return err
 	}
-	x, moreOld := odb.EntryAt(old, 0)
-	y, moreNow := odb.EntryAt(now, 0)
+	same := odb.SameEntries(old, now)
+	x, moreOld := odb.EntryAt(old, same)
+	y, moreNow := odb.EntryAt(now, same)
 	for moreOld || moreNow {
 		var a, b odb.Entry // of one name; the zero Entry: there is none
 		order := compare(x, moreOld, y, moreNow)
@@ -66,8 +77,11 @@ func Diff(db Objects, from, to odb.Hash, dir string, visit func(path string, was
 		if a.Hash == b.Hash && a.Mode == b.Mode {
 			continue
 		}
-		if err := diffEntry(db, a, b, dir, visit); err != nil {
+		if err := diffEntry(db, a, b, Pair{dir, from, to}, visit); err != nil {
 			return err
+		}
+		if moreOld && moreNow && bytes.Equal(old[x.At:], now[y.At:]) {
+			return nil
 		}
 	}
 	return nil
@@ -92,12 +106,12 @@ func compare(a odb.Entry, moreA bool, b odb.Entry, moreB bool) int {
 }
 
 // diffEntry compares the entries of one name.
-func diffEntry(db Objects, x, y odb.Entry, dir string, visit func(path string, was, is odb.Hash) error) error {
+func diffEntry(db Objects, x, y odb.Entry, in Pair, visit func(in Pair, path string, was, is odb.Hash) error) error {
 	name := x.Name
 	if name == nil {
 		name = y.Name
 	}
-	path := join(dir, string(name))
+	path := join(in.Dir, string(name))
 	if x.Mode.IsDir() || y.Mode.IsDir() {
 		return Diff(db, dirHash(x), dirHash(y), path, visit)
 	}
@@ -105,9 +119,9 @@ func diffEntry(db Objects, x, y odb.Entry, dir string, visit func(path string, w
 	case y.Mode.IsRegular() && x.Mode.IsRegular() && x.Hash == y.Hash:
 		return nil // only the permissions changed
 	case y.Mode.IsRegular():
-		return visit(path, fileHash(x), y.Hash)
+		return visit(in, path, fileHash(x), y.Hash)
 	case x.Mode.IsRegular():
-		return visit(path, x.Hash, odb.Hash{})
+		return visit(in, path, x.Hash, odb.Hash{})
 	}
 	return nil
 }

@@ -49,6 +49,42 @@ func FindDir(db Objects, tree odb.Hash, dir string) (odb.Hash, error) {
 	return e.Hash, nil
 }
 
+// Ways are those to some folders, which need not be gone again. The zero Ways are none; they are
+// one goroutine's.
+type Ways struct{ known []way }
+
+// way says which tree of a root is that of a folder.
+type way struct {
+	root odb.Hash
+	dir  string
+	tree odb.Hash
+}
+
+// mostWays bounds those that are kept: most commits change files of one folder or two.
+const mostWays = 8
+
+// Forget makes room for others.
+func (w *Ways) Forget() { w.known = w.known[:0] }
+
+// Keep notes the ways from two roots to a folder's trees.
+func (w *Ways) Keep(from, to odb.Hash, in Pair) {
+	if n := len(w.known); n < mostWays && (n == 0 || w.known[n-1].dir != in.Dir) {
+		w.known = append(w.known, way{from, in.Dir, in.From}, way{to, in.Dir, in.To})
+	}
+}
+
+// FindDir is the function FindDir, which is asked where the way is not known.
+func (w *Ways) FindDir(db Objects, root odb.Hash, dir string) (odb.Hash, error) {
+	if w != nil {
+		for _, known := range w.known {
+			if known.root == root && known.dir == dir {
+				return known.tree, nil
+			}
+		}
+	}
+	return FindDir(db, root, dir)
+}
+
 // ReadFile gives a file's bytes, which must not be changed; fs.ErrNotExist when there is
 // none.
 func ReadFile(db Objects, tree odb.Hash, path string) ([]byte, error) {
