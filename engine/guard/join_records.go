@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -28,13 +29,14 @@ import (
 //   - of each copy in deposits.json, what the later look found;
 //   - an item that one side retired stands again where the other went on.
 //
-// Records that cannot be used give way to those that can.
+// Records that cannot be used give way to those that can; where a later version of the program wrote
+// them, the item is held.
 func JoinRecords(id layout.ItemID, base, a, b ledger.Records, plans state.Plans) (ledger.Records, error) {
 	switch {
 	case !b.Sound(id) && a.Sound(id):
-		return a, nil
+		return beside(a, b, plans)
 	case !a.Sound(id) && b.Sound(id):
-		return b, nil
+		return beside(b, a, plans)
 	case !a.Sound(id):
 		if string(a.Manifest)+string(a.Execution) < string(b.Manifest)+string(b.Execution) {
 			return b, nil
@@ -58,7 +60,8 @@ func JoinRecords(id layout.ItemID, base, a, b ledger.Records, plans state.Plans)
 		return a, err
 	}
 	if len(conflicts) > 0 && tombstone(a.Manifest) == nil && tombstone(b.Manifest) == nil {
-		if err := holdFor(united, a, b, conflicts); err != nil {
+		text := state.HeldByConflict + strings.Join(conflicts, "; ") + ". Choose one of the values, or push what is right and release the item."
+		if err := holdFor(united, string(a.Manifest), string(b.Manifest), text); err != nil {
 			return a, err
 		}
 	}
@@ -72,6 +75,31 @@ func JoinRecords(id layout.ItemID, base, a, b ledger.Records, plans state.Plans)
 	}
 	return out, err
 }
+
+// beside gives the records that can be used beside others that cannot.
+func beside(a, other ledger.Records, plans state.Plans) (ledger.Records, error) {
+	_, err := state.Decode(other.Execution)
+	if err == nil {
+		_, err = layout.DecodeManifest(other.Manifest)
+	}
+	var newer *layout.SchemaError
+	if !errors.As(err, &newer) || a.Retired != (layout.Standing{}) {
+		return a, nil
+	}
+	x, err := state.Decode(a.Execution)
+	if err != nil {
+		return a, err
+	}
+	if err := holdFor(x, string(a.Execution), string(other.Execution)+string(other.Manifest), heldByNewer+newer.Error()); err != nil {
+		return a, err
+	}
+	x.Recompute(plans)
+	a.Execution = x.Encode()
+	return a, nil
+}
+
+// heldByNewer begins the hold of an item that a later version of the program changed on one side.
+const heldByNewer = "two histories changed the item, and what one of them says is left out: "
 
 // joinRetired says where the joined records stand: an item that one side retired stays so where
 // the other left it alone, or retired it, too, and nothing came of the join besides.
@@ -272,17 +300,16 @@ func withConflicts(manifest []byte, found []Conflict) ([]byte, error) {
 	return layout.EncodeJSON(m)
 }
 
-// holdFor adds a hold that any join of the two makes alike.
-func holdFor(x *state.Execution, a, b ledger.Records, conflicts []string) error {
-	pair := []string{string(a.Manifest), string(b.Manifest)}
+// holdFor adds a hold that any join of two makes alike, of which a and b are what they differ in.
+func holdFor(x *state.Execution, a, b, text string) error {
+	pair := []string{a, b}
 	slices.Sort(pair)
 	sum := sha256.Sum256([]byte(strings.Join(pair, "\x00")))
 	key, err := layout.NewIntentKey(lastTime(x), bytes.NewReader(sum[4:]), layout.EngineID(hex.EncodeToString(sum[:4])))
 	if err != nil {
 		return err
 	}
-	text := ledger.Clip(state.HeldByConflict+strings.Join(conflicts, "; ")+". Choose one of the values, or push what is right and release the item.", ledger.MaxMessage)
-	_, err = state.Apply(x, nil, state.Hold{Key: key, At: lastTime(x), By: "bagpipe join", Text: text, Answers: hex.EncodeToString(sum[:20])})
+	_, err = state.Apply(x, nil, state.Hold{Key: key, At: lastTime(x), By: "bagpipe join", Text: ledger.Clip(text, ledger.MaxMessage), Answers: hex.EncodeToString(sum[:20])})
 	return err
 }
 
