@@ -116,16 +116,26 @@ func askRemote(ctx context.Context, root string, args ...string) ([]byte, error)
 	if err := cmd.Run(); err != nil {
 		return out.Bytes(), fmt.Errorf("git %s: %w: %s", args[0], err, gitsReason(wrong.String()))
 	}
+	if strings.Contains(wrong.String(), "shallow roots are not allowed") { // git fetch took nothing, and calls that a success
+		return out.Bytes(), errShallow
+	}
 	return out.Bytes(), nil
 }
+
+var errShallow = fault.New(fault.Refused, "its repository is shallow: it lacks the older part of the history, so that nothing is taken from it or pushed to it")
 
 // gitsReason is what git said went wrong, in one line.
 func gitsReason(said string) string {
 	var lines []string
 	for line := range strings.Lines(said) {
 		line = strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(line), "fatal: "), "error: ")
-		switch line {
-		case "", "Please make sure you have the correct access rights", "and the repository exists.":
+		branch, rejected := strings.CutPrefix(line, "! [rejected]")
+		switch {
+		case rejected:
+			name, _, _ := strings.Cut(strings.TrimSpace(branch), " ")
+			lines = append(lines, "branch "+name+" was rewritten there, and is not taken")
+		case strings.HasPrefix(line, "From "), strings.Contains(line, " -> "): // what was fetched
+		case line == "", line == "Please make sure you have the correct access rights", line == "and the repository exists.":
 		default:
 			lines = append(lines, line)
 		}
@@ -142,7 +152,7 @@ func Fetch(ctx context.Context, root, remote string) (map[string]Hash, error) {
 		return nil, err
 	}
 	failed := cleared(root, func() error {
-		_, err := askRemote(ctx, root, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules", "--", remote,
+		_, err := askRemote(ctx, root, "fetch", "--no-progress", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules", "--", remote,
 			"+refs/heads/main*:"+at+"main*", "refs/heads/site/*:"+at+"site/*",
 			"+"+anchorRefs+"*:"+remoteTags+remote+"/*", "+"+offerRefs+"*:"+remoteOffers+remote+"/*")
 		return err
