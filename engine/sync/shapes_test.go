@@ -245,6 +245,54 @@ func TestAnAnswerNamesWhatRemovedTheItem(t *testing.T) {
 	}
 }
 
+// A site whose clock is a year ahead, or behind, loses nothing by a join: a release ends the hold that it
+// names, whichever of the two is later by its own clock, and the join is dated as the later parent.
+func TestClocksAYearApart(t *testing.T) {
+	w := newWorld(t)
+	id, here := w.items[0], w.clock
+	key := func() layout.IntentKey {
+		k, err := layout.NewIntentKey(w.now(), bytes.NewReader(fmt.Appendf(nil, "%32d", w.n)), "0123abcd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	w.clock = here.AddDate(1, 0, 0)
+	held := w.event(w.base, id, "", state.Hold{Key: key(), At: w.now(), By: "Ada <ada@example.org>", Text: "why"})
+	w.clock = here.AddDate(-1, 0, 0)
+	released := w.event(held, id, "", state.Release{Key: func() (layout.IntentKey, error) { return key(), nil }, At: w.now(), By: "Ada <ada@example.org>", Text: "because"})
+	behind, noted := w.noted(w.base, id)
+	w.clock = here
+	ahead, later := w.noted(held, id)
+	tip := w.join(w.join(released, behind), ahead)
+	got := w.intents(tip, id)
+	for _, k := range []layout.IntentKey{noted, later} {
+		if _, there := got[k]; !there {
+			t.Errorf("the join lacks note %s", k)
+		}
+	}
+	if len(got) != 4 {
+		t.Errorf("there are %d intents, want a hold, a release and two notes", len(got))
+	}
+	if open := w.breaches(tip); len(open) > 0 {
+		t.Errorf("open: %v", open)
+	}
+	if is, want := w.git(nil, "log", "-1", "--format=%ct", tip.String()), w.git(nil, "log", "-1", "--format=%ct", ahead.String()); is != want {
+		t.Errorf("the join is dated %s, want %s", is, want)
+	}
+	v, err := w.e.Ledger.Store.At(tip)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec, err := w.e.Ledger.Read(v, id, "accession.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rec.Execution.Holds()) > 0 {
+		t.Error("the item is held though its hold was released")
+	}
+}
+
 // Branches that stay, however many, keep none behind them from being joined.
 func TestOffersBehindMany(t *testing.T) {
 	w := newWorld(t)
