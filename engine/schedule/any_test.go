@@ -16,7 +16,6 @@ import (
 	"bagpipe/engine"
 	"bagpipe/engine/claim"
 	"bagpipe/engine/gitstore"
-	"bagpipe/engine/queue"
 	"bagpipe/engine/schedule"
 	"bagpipe/engine/timetable"
 	"bagpipe/steps"
@@ -27,10 +26,11 @@ import (
 // anyModel is one schedule of any kind, second by second. It is told when a firing ended and what is done to the
 // clock, the file and the engine, and says for which times the schedule is fired.
 type anyModel struct {
-	cron    *line // one of cron, every and at
+	cron    *line // one of cron, every, at and queue
 	every   time.Duration
 	at      time.Time
-	hours   []int // of every: the day's hours between which it is fired; none: all
+	queue   bool
+	hours   []int // of every and queue: the day's hours between which it is fired; none: all
 	zone    *time.Location
 	overlap string
 	missed  string
@@ -39,6 +39,8 @@ type anyModel struct {
 	since, through, ended, seen time.Time
 	looked                      time.Time // the minute of the last look; zero: something was done since
 	stopped, retimed            bool
+	edited                      bool // since the last firing ended
+	ready                       int  // steps of the queue, while none is fired
 	now                         *run // what is fired at the moment
 	runs                        []*run
 }
@@ -111,6 +113,12 @@ func (m *anyModel) due(t time.Time) (all []time.Time) {
 
 // wanted is the time for which the schedule is to be fired, and the last that is passed over.
 func (m *anyModel) wanted(t time.Time) (fire, passed time.Time) {
+	if m.queue {
+		if m.open(t) && m.ready > 0 {
+			fire = t
+		}
+		return fire, passed
+	}
 	all := m.due(t)
 	old := func(due time.Time) bool { return m.within > 0 && t.Sub(due) > m.within }
 	if m.missed != "all" {
@@ -163,7 +171,7 @@ func (m *anyModel) look(t time.Time) {
 		return
 	}
 	if m.now != nil {
-		if fire, _ := m.wanted(t); m.overlap == "replace" && m.every == 0 && !fire.IsZero() {
+		if fire, _ := m.wanted(t); m.overlap == "replace" && (m.cron != nil || !m.at.IsZero()) && !fire.IsZero() {
 			m.now.outcome = "replaced"
 		}
 		return
@@ -180,8 +188,9 @@ func (m *anyModel) look(t time.Time) {
 	}
 }
 
-// end is that of what is fired.
-func (m *anyModel) end(t time.Time) {
+// end is that of what is fired, which leaves some steps of the queue.
+func (m *anyModel) end(t time.Time, left int) {
+	m.ready, m.edited = left, false
 	r := m.now
 	if r == nil {
 		return // told by the comparison
@@ -198,45 +207,56 @@ func (m *anyModel) end(t time.Time) {
 	}
 }
 
-// file is the schedule as it is written.
-func (m *anyModel) file(name string) []byte {
-	trigger := ""
+// trigger is what the schedule is fired by, as it is written.
+func (m *anyModel) trigger(name string) (trigger string) {
 	switch {
+	case m.queue:
+		trigger = "queue: " + queueOf(name)
 	case m.cron != nil:
 		trigger = "cron: '" + m.cron.cron + "'"
 	case m.every > 0:
 		trigger = "every: " + fmt.Sprint(int(m.every.Minutes())) + "m"
-		if len(m.hours) > 0 {
-			trigger += fmt.Sprintf(", between: ['%02d:00', '%02d:00']", m.hours[0], m.hours[1])
-		}
 	default:
 		trigger = "at: '" + m.at.UTC().Format(time.RFC3339) + "'"
 	}
-	more := ""
+	if len(m.hours) > 0 {
+		trigger += fmt.Sprintf(", between: ['%02d:00', '%02d:00']", m.hours[0], m.hours[1])
+	}
+	return trigger
+}
+
+// file is the schedule as it is written.
+func (m *anyModel) file(name string) []byte {
+	more, do := "", "do: {start: accession}"
+	if m.queue {
+		do = fmt.Sprint("parallel: ", atOnce)
+	}
 	if m.within > 0 {
 		more = fmt.Sprintf("within: %dm\n", int(m.within.Minutes()))
 	}
-	return fmt.Appendf(nil, "schema: 1\nname: %s\ntrigger: {%s}\nzone: %s\noverlap: %s\nmissed: %s\n%sdo: {start: accession}\n", name, trigger, m.zone, m.overlap, m.missed, more)
+	return fmt.Appendf(nil, "schema: 1\nname: %s\ntrigger: {%s}\nzone: %s\noverlap: %s\nmissed: %s\n%s%s\n", name, m.trigger(name), m.zone, m.overlap, m.missed, more, do)
 }
 
 // draw draws when a schedule is due.
 func (m *anyModel) draw(random *rand.Rand, now time.Time) {
-	m.cron, m.every, m.at, m.hours = nil, 0, time.Time{}, nil
-	switch random.Intn(6) {
+	m.cron, m.every, m.at, m.queue, m.hours = nil, 0, time.Time{}, false, nil
+	switch random.Intn(8) {
 	case 0:
 		m.at = now.Add(time.Duration(1+random.Intn(200)) * time.Minute).Truncate(time.Minute).Add(30 * time.Second)
 	case 1, 2:
 		m.every = time.Duration(3+random.Intn(40)) * time.Minute
-		if random.Intn(2) == 0 {
-			m.hours = []int{random.Intn(12), 12 + random.Intn(12)}
-			if random.Intn(2) == 0 {
-				slices.Reverse(m.hours)
-			}
-		}
+	case 3, 4:
+		m.queue = true
 	default:
 		m.cron = &lines[random.Intn(len(lines))]
 		if random.Intn(3) == 0 {
 			m.cron = &lines[1] // that is often due
+		}
+	}
+	if (m.every > 0 || m.queue) && random.Intn(2) == 0 {
+		m.hours = []int{random.Intn(12), 12 + random.Intn(12)}
+		if random.Intn(2) == 0 {
+			slices.Reverse(m.hours)
 		}
 	}
 }
@@ -250,8 +270,8 @@ type anyNight struct {
 	takes  *rand.Rand // how long firings take; night.mu guards it
 	zone   *time.Location
 	all    map[string]*anyModel
-	ends   map[string][]time.Time // that the models were not told of
-	seen   map[string]map[time.Time]string
+	ends   map[string][]ending // that the models were not told of; night.mu guards it
+	crew   crew
 	last   time.Time // of the models' looks, by the machine's clock
 	cancel func()
 }
@@ -285,7 +305,7 @@ func anyDraws() int {
 }
 
 func anyNightOf(t *testing.T, zone, begin string, seed int64) {
-	n := &anyNight{night: night{t: t}, random: rand.New(rand.NewSource(seed)), takes: rand.New(rand.NewSource(seed)), all: map[string]*anyModel{}, ends: map[string][]time.Time{}, seen: map[string]map[time.Time]string{}}
+	n := &anyNight{night: night{t: t}, random: rand.New(rand.NewSource(seed)), takes: rand.New(rand.NewSource(seed)), all: map[string]*anyModel{}, ends: map[string][]ending{}, crew: newCrew()}
 	at, err := time.Parse(time.RFC3339, begin)
 	n.must(err)
 	n.zone, err = time.LoadLocation(zone)
@@ -297,6 +317,7 @@ func anyNightOf(t *testing.T, zone, begin string, seed int64) {
 	n.must(engine.Init(t.Context(), n.root, n.o))
 	n.must(os.MkdirAll(filepath.Join(n.root, "schedules"), 0o777))
 	for i := range 8 {
+		n.must(n.writeQueue(fmt.Sprint("s", i)))
 		m := &anyModel{zone: n.zone, overlap: []string{"skip", "wait", "replace"}[i%3], missed: []string{"once", "skip", "all"}[n.random.Intn(3)]}
 		if n.random.Intn(2) == 0 {
 			m.within = time.Duration(5+n.random.Intn(60)) * time.Minute
@@ -337,23 +358,25 @@ func (n *anyNight) begin() {
 		case <-ctx.Done():
 		case <-time.After(takes):
 		}
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		if performing.Err() == nil {
-			n.ends[d.By] = append(n.ends[d.By], n.clock.now())
-		}
 		return "done", false, nil
 	}
-	k := schedule.New(n.e.Ledger, n.e.Settings, map[string]schedule.Deed{"start": deed}, func(*queue.Named) (int, error) { return 0, nil })
+	k := schedule.New(n.e.Ledger, n.e.Settings, map[string]schedule.Deed{"start": deed}, n.readyOf)
 	n.last = n.clock.now()
 	var done sync.WaitGroup
 	done.Go(func() {
 		k.Run(performing, performing, func(text string, bad bool) {
+			name, _, ended := strings.Cut(strings.TrimPrefix(text, "schedule "), ", due ")
+			n.mu.Lock()
+			defer n.mu.Unlock()
 			if bad {
 				n.t.Errorf("told %q", text)
 			}
+			if ended {
+				n.ends[name] = append(n.ends[name], ending{n.clock.now(), n.crew.ready[name]})
+			}
 		})
 	})
+	done.Go(func() { n.work(performing, k.Shifts) })
 	n.cancel = func() { stop(); done.Wait(); n.must(n.e.Close()) }
 	time.Sleep(time.Second)
 }
@@ -366,13 +389,15 @@ func (n *anyNight) pass(d time.Duration) {
 	defer n.mu.Unlock()
 	for name, m := range n.all {
 		for t := n.last; !t.After(n.clock.now()); t = t.Add(250 * time.Millisecond) {
-			for len(n.ends[name]) > 0 && !n.ends[name][0].After(t) {
-				m.look(n.ends[name][0])
-				m.end(n.ends[name][0])
+			for len(n.ends[name]) > 0 && !n.ends[name][0].at.After(t) {
+				e := n.ends[name][0]
+				m.look(e.at)
+				m.end(e.at, e.left)
 				n.ends[name] = n.ends[name][1:]
 			}
 			m.look(t)
 		}
+		n.checkWork(name, m)
 	}
 	n.last = n.clock.now()
 }
@@ -391,6 +416,7 @@ func (n *anyNight) compare() {
 	if diff != "" {
 		n.t.Fatal(diff)
 	}
+	n.pass(0) // what ended meanwhile is told before a clock is put back
 }
 
 // diff is where models and records differ.
@@ -436,6 +462,7 @@ func (n *anyNight) happen() {
 	}
 	switch n.random.Intn(40) {
 	case 0: // it slept
+		n.crew.rest()
 		n.clock.leap(time.Duration(1+n.random.Intn(150)) * time.Minute)
 		n.last = n.clock.now()
 	case 1:
@@ -444,12 +471,14 @@ func (n *anyNight) happen() {
 		about, err := v.About()
 		n.must(err)
 		if back := time.Duration(1+n.random.Intn(4)) * time.Minute; !n.clock.now().Add(30*time.Second - back).Before(about.When.Add(-4 * time.Minute)) {
+			n.crew.rest()
 			n.clock.leap(-back)
 			n.last = n.clock.now()
 		}
 	case 2:
 		n.cancel()
-		for _, m := range n.all {
+		for name, m := range n.all {
+			m.ready = n.crew.ready[name]
 			if m.seen = (time.Time{}); m.now != nil {
 				m.now.orphaned = true
 			}
@@ -466,9 +495,17 @@ func (n *anyNight) happen() {
 			m.since, m.through, m.retimed = n.clock.now(), n.clock.now(), false
 		}
 	case 4:
+		n.mu.Lock()
+		was := m.trigger(name)
 		m.draw(n.random, n.clock.now())
-		m.retimed = true
+		m.retimed, m.edited, m.ready = m.retimed || m.trigger(name) != was, true, n.crew.ready[name]
+		n.mu.Unlock()
 		n.put(name, m)
 		n.must(n.e.Settings.Sync(n.t.Context()))
+	case 5, 6, 7, 8: // items come
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.crew.ready[name] += 1 + n.random.Intn(4)
+		m.ready = n.crew.ready[name]
 	}
 }

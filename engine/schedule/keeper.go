@@ -248,7 +248,11 @@ func (k *Keeper) due(s *timetable.Schedule, st *State) (fire []time.Time, passed
 	case s.Timed() && isBehind(k):
 		return nil, passed, nil
 	case s.Trigger.Queue == "":
-		fire, passed = s.Due(st.Through, k.clock.counted(s.Name, st, now), now)
+		ended := k.clock.counted(s.Name, st, now)
+		fire, passed = s.Due(st.Through, ended, now)
+		if s.Missed == timetable.MissedAll && !passed.IsZero() && len(st.notDuring(s, s.Passed(st.Through, ended, now))) == 0 {
+			passed = time.Time{} // none was missed: each fell into a firing
+		}
 		return st.notDuring(s, fire), passed, nil
 	case !s.Open(now):
 		return nil, passed, nil
@@ -320,7 +324,11 @@ func (k *Keeper) look(s *timetable.Schedule, known *State) (bool, error) {
 		return err == nil, err
 	}
 	now := k.ledger.Now()
-	next, ever := s.Next(known.Through, k.clock.counted(s.Name, known, now))
+	after := known.Through
+	if now.After(after) { // what was due until now, and is not fired, fell into a firing
+		after = now
+	}
+	next, ever := s.Next(after, k.clock.counted(s.Name, known, now))
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch {

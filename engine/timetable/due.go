@@ -157,6 +157,16 @@ func (s *Schedule) Due(since, ended, now time.Time) (fire []time.Time, passed ti
 	return all, passed
 }
 
+// Passed are the times after since, and up to now, that missed: all passes over, as they are older than within: says.
+func (s *Schedule) Passed(since, ended, now time.Time) (old []time.Time) {
+	for _, due := range s.between(since, ended, now) {
+		if s.tooOld(due, now) {
+			old = append(old, due)
+		}
+	}
+	return old
+}
+
 func (s *Schedule) tooOld(due, now time.Time) bool {
 	return s.reckoned.within > 0 && now.Sub(due) > s.reckoned.within
 }
