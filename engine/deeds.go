@@ -13,6 +13,7 @@ import (
 	"bagpipe/engine/delivery"
 	"bagpipe/engine/disposal"
 	"bagpipe/engine/fixity"
+	"bagpipe/engine/ledger"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/schedule"
 	"bagpipe/engine/settings"
@@ -48,6 +49,7 @@ func (d deeds) checkFixity(ctx context.Context, do timetable.Do) (said string, f
 		if len(r.Failed()) > 0 {
 			damaged++
 		}
+		logFixity(do, r)
 	})
 	said = fmt.Sprintf("%d checked, %d damaged", checked, damaged)
 	if passed > 0 {
@@ -56,10 +58,17 @@ func (d deeds) checkFixity(ctx context.Context, do timetable.Do) (said string, f
 	return said, damaged > 0, err
 }
 
+// logFixity tells the log of copies that are not what they were.
+func logFixity(do timetable.Do, r fixity.Result) {
+	for _, name := range r.Failed() {
+		fmt.Fprintf(do.Out, "damaged  %s  %s/%s  %s: %s\n", r.Item, r.Collection, ledger.OneLine(ledger.Printable(r.Label), 200), name, ledger.OneLine(ledger.Printable(r.Copies[name].Message), 500))
+	}
+}
+
 // sweep looks at many items, and commits one record of it.
 func (d deeds) sweep(ctx context.Context, do timetable.Do) (said string, failed bool, err error) {
 	s, err := d.e.Fixity.Sweep(ctx, fixity.Sweep{Of: do.Fixity, At: do.At, Sample: do.Part, Older: do.OlderFor, Every: do.EveryFor, Rate: do.PerSec,
-		Heal: do.Heal, Parallel: do.Parallel, By: do.By}, func(fixity.Result) {})
+		Heal: do.Heal, Parallel: do.Parallel, By: do.By}, func(r fixity.Result) { logFixity(do, r) })
 	said = fmt.Sprintf("%d checked, %d damaged", s.Checked(), s.Damaged())
 	if s.Healed > 0 {
 		said += fmt.Sprintf(", %d healed", s.Healed)
@@ -103,6 +112,7 @@ func (d deeds) startOnItems(ctx context.Context, do timetable.Do) (said string, 
 			return fmt.Sprintf("started on %d", started), true, err
 		default:
 			started++
+			fmt.Fprintf(do.Out, "started  %s  %s/%s\n", row.Item, row.Collection, ledger.OneLine(ledger.Printable(row.Label), 200))
 		}
 	}
 	said = fmt.Sprintf("%s started on %d of %s, under way on %d", do.Start, started, layout.Count(len(rows), "item"), underWay)
@@ -138,6 +148,11 @@ func (d deeds) scanCatalog(ctx context.Context, do timetable.Do) (said string, f
 	if r.Away != "" {
 		return "away: " + r.Away, true, nil
 	}
+	for _, of := range []map[string]string{r.Unread, r.Problems} {
+		for _, path := range slices.Sorted(maps.Keys(of)) {
+			fmt.Fprintf(do.Out, "%s: %s\n", ledger.Printable(path), ledger.OneLine(ledger.Printable(of[path]), 500))
+		}
+	}
 	return fmt.Sprintf("%d new, %d versions, %d moved, %d gone, %d unconfirmed, %d unread", r.New, r.Versions, r.Moved, r.Gone, r.Unconfirmed, len(r.Unread)), r.Trouble(), nil
 }
 
@@ -148,7 +163,7 @@ func (d deeds) read(ctx context.Context, do timetable.Do) (said string, failed b
 }
 
 // dispose proposes what rules say is due, and carries out what persons approved.
-func (d deeds) dispose(ctx context.Context, _ timetable.Do) (said string, failed bool, err error) {
+func (d deeds) dispose(ctx context.Context, do timetable.Do) (said string, failed bool, err error) {
 	if err := d.e.Index.Load(ctx); err != nil {
 		return "", false, err
 	}
@@ -158,10 +173,13 @@ func (d deeds) dispose(ctx context.Context, _ timetable.Do) (said string, failed
 	}
 	gone, stay := 0, 0
 	err = d.e.Disposal.Run(ctx, "", func(t disposal.Told) {
+		label := ledger.OneLine(ledger.Printable(t.Label), 200)
 		if t.Gone {
 			gone++
+			fmt.Fprintf(do.Out, "gone  %s  %s\n", t.Item, label)
 		} else {
 			stay++
+			fmt.Fprintf(do.Out, "stays  %s  %s: %s\n", t.Item, label, ledger.OneLine(ledger.Printable(t.Why), 500))
 		}
 	})
 	if err == nil {
@@ -171,7 +189,7 @@ func (d deeds) dispose(ctx context.Context, _ timetable.Do) (said string, failed
 }
 
 // deliver sends what delivery rules say.
-func (d deeds) deliver(ctx context.Context, _ timetable.Do) (said string, failed bool, err error) {
+func (d deeds) deliver(ctx context.Context, do timetable.Do) (said string, failed bool, err error) {
 	delivered, bad := 0, 0
 	err = d.e.Delivery.Pass(ctx, func(t delivery.Told) {
 		if t.State == layout.DeliveryDelivered {
@@ -179,6 +197,7 @@ func (d deeds) deliver(ctx context.Context, _ timetable.Do) (said string, failed
 		} else {
 			bad++
 		}
+		fmt.Fprintf(do.Out, "%s  %s to %s  %s\n", t.State, t.Item, t.Target, ledger.OneLine(ledger.Printable(t.Text), 500))
 	})
 	return fmt.Sprintf("%d delivered, %d not", delivered, bad), bad > 0, err
 }

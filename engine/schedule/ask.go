@@ -146,7 +146,7 @@ func rowAt(k *Keeper, v gitstore.View, name string, seen bool) (row Row, err err
 	row.Status = st.Status
 	for _, due := range slices.Backward(st.Dues()) {
 		f := Fired{Due: due, Firing: st.Firings[due]}
-		if len(s.Do.Command) > 0 && f.Outcome != Missed {
+		if f.Outcome != Missed {
 			f.Log = LogPath(name, due)
 		}
 		row.Firings = append(row.Firings, f)
@@ -245,10 +245,13 @@ func fire(ctx context.Context, k *Keeper, by ledger.Actor, name string) (*firing
 	if _, err := k.ledger.Seat.Engine(); err != nil {
 		return nil, err
 	}
-	due := k.ledger.Now()
+	var due time.Time
 	err = k.edit(ctx, by, name, func(st *State) (string, time.Time, error) {
 		if at, f := st.running(); !at.IsZero() && k.ledger.Seat.MayBeAlive(f.Engine) {
-			return "", due, fault.New(fault.Refused, fmt.Sprintf("schedule %s runs since %s", name, layout.FormatTime(f.Begun)))
+			return "", due, fault.New(fault.Refused, "it runs since "+layout.FormatTime(f.Begun))
+		}
+		for due = k.ledger.Now(); st.has(due); { // of a firing that was over within the millisecond
+			due = due.Add(time.Millisecond)
 		}
 		st.Firings[due] = Firing{Begun: due, Engine: k.ledger.ID}
 		return "fired", due, nil

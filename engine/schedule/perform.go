@@ -1,11 +1,13 @@
 package schedule
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -90,35 +92,49 @@ func (k *Keeper) perform(performing, begun context.Context, f *firing) (said str
 	return fmt.Sprintf("schedule %s, due %s: %s: %s", f.Name, layout.FormatTime(f.due), outcome, message), outcome != Completed && outcome != Ended && outcome != Replaced
 }
 
+// smallest is the smallest buffer there is: a longer line goes through it at once, and an error stays in it.
+const smallest = 16
+
+// do does what was claimed, with a log whose file is made with the first that it says.
 func (k *Keeper) do(ctx context.Context, f *firing) (said string, failed bool, err error) {
-	switch {
-	case f.Do.Fixity != "":
-		return k.deeds["fixity"](ctx, f.Do)
-	case f.Do.Queue != "" && f.byHand != nil:
-		return f.byHand(ctx, f.Do)
-	case f.Do.Queue != "":
-		return k.work(ctx, f)
-	case f.Do.Scan != "":
-		return k.deeds["scan"](ctx, f.Do)
-	case f.Do.Read != "":
-		return k.deeds["read"](ctx, f.Do)
-	case f.Do.Start != "":
-		d := f.Do
-		d.Since = f.begun
-		return k.deeds["start"](ctx, d)
-	case f.Do.Dispose != "":
-		return k.deeds["dispose"](ctx, f.Do)
-	case f.Do.Deliver != "":
-		return k.deeds["deliver"](ctx, f.Do)
-	case f.Do.Feeds != "":
-		return k.deeds["feeds"](ctx, f.Do)
+	path := k.ledger.Path(LogPath(f.Name, f.due))
+	if err := os.MkdirAll(filepath.Dir(filepath.Dir(path)), 0o750); err != nil { // programs may say what is not for all
+		return "", false, err
 	}
-	return k.run(ctx, f)
+	log := folder.NewStepLog(path)
+	out := bufio.NewWriterSize(log, smallest)
+	defer func() {
+		err = errors.Join(err, out.Flush(), log.Close(), prune(filepath.Dir(path), f.Kept(), k.ledger.Now()))
+	}()
+	d := f.Do
+	d.Since, d.Out = f.begun, out
+	switch {
+	case d.Fixity != "":
+		return k.deeds["fixity"](ctx, d)
+	case d.Queue != "" && f.byHand != nil:
+		return f.byHand(ctx, d)
+	case d.Queue != "":
+		return k.work(ctx, f)
+	case d.Scan != "":
+		return k.deeds["scan"](ctx, d)
+	case d.Read != "":
+		return k.deeds["read"](ctx, d)
+	case d.Start != "":
+		return k.deeds["start"](ctx, d)
+	case d.Dispose != "":
+		return k.deeds["dispose"](ctx, d)
+	case d.Deliver != "":
+		return k.deeds["deliver"](ctx, d)
+	case d.Feeds != "":
+		return k.deeds["feeds"](ctx, d)
+	}
+	return k.run(ctx, f, log)
 }
 
-// LogPath is where a firing's output stands, relative to the workspace.
+// LogPath is where a firing's output stands, relative to the workspace. Firings by hand are due at any
+// millisecond, and several in a second have a log each.
 func LogPath(name string, due time.Time) string {
-	return "logs/schedules/" + name + "/" + due.UTC().Format("20060102T150405Z") + ".log"
+	return "logs/schedules/" + name + "/" + due.UTC().Format("20060102T150405.999Z") + ".log"
 }
 
 // prune removes the logs of firings that are older than is kept; 0: none.
@@ -127,6 +143,9 @@ func prune(dir string, kept time.Duration, now time.Time) error {
 		return nil
 	}
 	logs, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) { // none said anything
+		return nil
+	}
 	for _, entry := range logs {
 		info, gone := entry.Info()
 		if gone == nil && entry.Type().IsRegular() && strings.HasSuffix(entry.Name(), ".log") && now.Sub(info.ModTime()) > kept {
@@ -138,19 +157,11 @@ func prune(dir string, kept time.Duration, now time.Time) error {
 
 // run runs the schedule's program in the workspace, in a process group of its own, with what
 // stands under with: on its standard input.
-func (k *Keeper) run(ctx context.Context, f *firing) (said string, failed bool, err error) {
+func (k *Keeper) run(ctx context.Context, f *firing, log *folder.StepLog) (said string, failed bool, err error) {
 	in, err := json.Marshal(f.Do.With)
 	if err != nil {
 		return "", false, err
 	}
-	path := k.ledger.Path(LogPath(f.Name, f.due))
-	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-		return "", false, err
-	}
-	log := folder.NewStepLog(path)
-	defer func() {
-		err = errors.Join(err, log.Close(), prune(k.ledger.Path(filepath.Dir(LogPath(f.Name, f.due))), f.Kept(), k.ledger.Now()))
-	}()
 	cmd := exec.Command(programOf(k.ledger.Root, f.Do.Command), f.Do.Command[1:]...)
 	cmd.Dir, cmd.Stdin = k.ledger.Root, bytes.NewReader(in)
 	cmd.Env = append(os.Environ(), "BAGPIPE_DUE="+layout.FormatTime(f.due), "BAGPIPE_SCHEDULE="+f.Name, "BAGPIPE_WORKSPACE="+k.ledger.Root)

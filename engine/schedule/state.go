@@ -185,6 +185,12 @@ func (s *State) Dues() []time.Time {
 	return slices.SortedFunc(maps.Keys(s.Firings), time.Time.Compare)
 }
 
+// has reports whether a firing of that due time is on record.
+func (s *State) has(due time.Time) bool {
+	_, there := s.Firings[due]
+	return there
+}
+
 func (f Firing) runs() bool { return f.Outcome == "" }
 
 // running is the firing that has not ended; due is zero where none runs.

@@ -2,6 +2,7 @@ package timetable
 
 import (
 	"fmt"
+	"io"
 	"reflect"
 	"slices"
 	"strconv"
@@ -79,6 +80,7 @@ type Do struct {
 	Others  `yaml:",inline"`
 
 	Parallel int              `yaml:"-"` // of the schedule: how much is done at once; 0: as much as can be
+	Out      io.Writer        `yaml:"-"` // of a firing: its log
 	By       string           `yaml:"-"` // the schedule
 	Since    time.Time        `yaml:"-"` // of a firing that is resumed: when it was begun; zero: it is not
 	Which    *condition.Where `yaml:"-"` // nil: all
@@ -395,6 +397,11 @@ func (s *Schedule) Kept() time.Duration { return s.reckoned.keep }
 // Timed reports whether the schedule names times of the clock on the wall, which a clock that
 // is wrong gets wrong.
 func (s *Schedule) Timed() bool { return s.Trigger.Cron != "" || s.Trigger.At != "" }
+
+// Past reports whether the moment of at: is over.
+func (s *Schedule) Past(now time.Time) bool {
+	return !s.reckoned.at.IsZero() && !s.reckoned.at.After(now)
+}
 
 // Timing is what a change of which makes another timetable: what was due by the old one was
 // not missed by the new.

@@ -22,7 +22,7 @@ type Schedule struct {
 	List    scheduleList    `cmd:"" default:"withargs" help:"List the schedules: how they stand, when they are due."`
 	Show    scheduleShow    `cmd:"" help:"Show a schedule with its last firings."`
 	Next    scheduleNext    `cmd:"" help:"Say when a schedule is due from now on."`
-	Log     scheduleLog     `cmd:"" help:"Print what the program of a firing said."`
+	Log     scheduleLog     `cmd:"" help:"Print what a firing said."`
 	Start   scheduleStart   `cmd:"" help:"Let a schedule be fired that was stopped."`
 	Stop    scheduleStop    `cmd:"" help:"Keep a schedule from being fired; what runs ends by itself, or at once."`
 	Restart scheduleRestart `cmd:"" help:"Start a schedule anew, with its file as it is now."`
@@ -155,7 +155,7 @@ type scheduleLog struct {
 	Name string `arg:"" help:"The schedule's name."`
 }
 
-// Run prints the log of the last firing that has one.
+// Run prints the log of the last firing that said something.
 func (c *scheduleLog) Run(ctx context.Context, on *screen.Screen, open Open) error {
 	return open.plain(ctx, func(e *engine.Engine) error {
 		r, err := e.Schedule.Row(c.Name)
