@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"bagpipe/engine/gitstore"
 	"bagpipe/layout"
@@ -89,34 +91,55 @@ func (t overlay) List(dir string) ([]gitstore.Entry, error) {
 
 // CheckPushed checks the settings of a commit that is pushed to the workspace at root. What
 // was as wrong at the commit before, in a file that the push leaves as it was, is no mistake
-// of the push. before may be empty.
-func CheckPushed(ctx context.Context, root, before, commit string, robots map[layout.Name]steps.Builtin) (mistakes []error, err error) {
+// of the push. before may be empty. Schedules whose time is past are doubts: another site may have made them in time.
+func CheckPushed(ctx context.Context, root, before, commit string, robots map[layout.Name]steps.Builtin, at time.Time) (mistakes, doubts []error, err error) {
 	if large, err := gitstore.LargeRecord(ctx, root, before, commit); err != nil {
-		return nil, err
+		return nil, nil, err
 	} else if large != "" {
-		return []error{&layout.FileError{File: large, Text: "is larger than any record of an item"}}, nil
+		return []error{&layout.FileError{File: large, Text: "is larger than any record of an item"}}, nil, nil
 	}
 	now, mistakes, err := checkCommit(ctx, root, commit, robots)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if wrong, err := checkMark(ctx, root, before, commit); err != nil {
-		return nil, err
+		return nil, nil, err
 	} else if wrong != nil {
 		mistakes = append(mistakes, wrong)
 	}
-	if len(mistakes) == 0 || before == "" {
-		return mistakes, err
+	if doubts, err = pushedPast(ctx, root, before, now, at); len(mistakes) == 0 || before == "" || err != nil {
+		return mistakes, doubts, err
 	}
 	then, old, err := checkCommit(ctx, root, before, robots)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	return slices.DeleteFunc(mistakes, func(m error) bool {
 		var at *layout.FileError
 		return errors.As(m, &at) && bytes.Equal(now[at.File], then[at.File]) &&
 			slices.ContainsFunc(old, func(o error) bool { return o.Error() == m.Error() })
-	}), nil
+	}), doubts, nil
+}
+
+// pushedPast doubts schedules that a push brings, or gives another time, and whose time is past.
+func pushedPast(ctx context.Context, root, before string, files gitstore.Files, at time.Time) (doubts []error, err error) {
+	k, then, read := newChecker(root, nil), gitstore.Files{}, before == ""
+	for _, p := range slices.Sorted(maps.Keys(files)) {
+		if !isSettings(p) || !bytes.Contains(files[p], []byte("at:")) || k.checkPast(p, nil, files[p], at) == nil { // most, and no other is read before
+			continue
+		}
+		if !read {
+			if then, err = gitstore.FilesOf(ctx, root, before, layout.SchedulesDir); err != nil {
+				return nil, err
+			}
+			read = true
+		}
+		var wrong *layout.FileError
+		if errors.As(k.checkPast(p, then[p], files[p], at), &wrong) && k.checkFile(p, files[p]) == nil {
+			doubts = append(doubts, wrong)
+		}
+	}
+	return doubts, nil
 }
 
 // checkMark refuses a commit in which the workspace has another mark than at the commit before, or

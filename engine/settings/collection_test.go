@@ -3,7 +3,9 @@ package settings
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"bagpipe/layout"
 	"bagpipe/templates"
 )
 
@@ -46,5 +48,18 @@ func TestWithCollectionRefusesWhatItCannotWrite(t *testing.T) {
 	text := "schema: 1\ncollections: {a: {}}\n"
 	if _, err := withCollection([]byte(text), "b", Collection{Approvals: []string{"approve"}}); err == nil || !strings.Contains(err.Error(), "by hand") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A collection's batchQuiet: 0s keeps its batches open where those of all others are closed.
+func TestBatchQuietOfACollection(t *testing.T) {
+	s, err := ParseSettings("bagpipe.yaml", []byte("schema: 1\ninbox: {batches: folders, batchQuiet: 1h}\ncollections:\n  open: {inbox: {batchQuiet: 0s}}\n  as-all: {inbox: {quiet: 1s}}\n  own: {inbox: {batchQuiet: 5m}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]time.Duration{"open": 0, "as-all": time.Hour, "own": 5 * time.Minute, "other": time.Hour} {
+		if got := s.Drops(layout.Name(name)).Settling().BatchQuiet; got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"bagpipe/engine/queue"
 	"bagpipe/engine/state"
@@ -154,6 +155,32 @@ func crossCheckSchedule(v tree, p string, data []byte, defs map[string]*state.De
 		return y.Errorf("$", "queue %s has where: or order:, or no steps:; a schedule works on whole steps", s.Do.Queue)
 	}
 	return err
+}
+
+// checkPast refuses a schedule that is new (was is nil), or has another time than it had, and whose time is past: it
+// would never be due. One whose time came since stays as it is.
+func (k *checker) checkPast(p string, was, data []byte, now time.Time) error {
+	if path.Dir(p) != layout.SchedulesDir || data == nil {
+		return nil
+	}
+	part, err := k.parse(p, data)
+	if err != nil {
+		return err
+	}
+	s := part.(*timetable.Schedule)
+	if !s.Past(now) {
+		return nil
+	}
+	if was != nil {
+		if old, err := k.parse(p, was); err == nil && old.(*timetable.Schedule).Timing() == s.Timing() {
+			return nil
+		}
+	}
+	y, err := layout.ParseYAML(p, data)
+	if err != nil {
+		return err
+	}
+	return y.Errorf("$.trigger.at", "%s is past; expected a time to come: at is due once, ever", s.Trigger.At)
 }
 
 // crossCheckPaths refuses paths of a queue that lead into no record of any item.

@@ -11,16 +11,16 @@ import (
 // DropSettings say when the drops of an inbox folder are whole, and what is done
 // with them.
 type DropSettings struct {
-	Quiet      layout.Duration `yaml:"quiet"`
-	Ignore     []string        `yaml:"ignore"`
-	Complete   string          `yaml:"complete"` // quiet, marker or list
-	Markers    []string        `yaml:"markers"`
-	Lists      []string        `yaml:"lists"`
-	Growing    layout.Duration `yaml:"growing"`
-	Batches    string          `yaml:"batches"` // folders: each is one; "", none
-	BatchQuiet layout.Duration `yaml:"batchQuiet"`
-	Duplicates string          `yaml:"duplicates"` // reject, flag or allow
-	Sets       string          `yaml:"sets"`       // join: files that belong together are one drop; apart
+	Quiet      layout.Duration  `yaml:"quiet"`
+	Ignore     []string         `yaml:"ignore"`
+	Complete   string           `yaml:"complete"` // quiet, marker or list
+	Markers    []string         `yaml:"markers"`
+	Lists      []string         `yaml:"lists"`
+	Growing    layout.Duration  `yaml:"growing"`
+	Batches    string           `yaml:"batches"`    // folders: each is one; "", none
+	BatchQuiet *layout.Duration `yaml:"batchQuiet"` // nil: as all; 0: never
+	Duplicates string           `yaml:"duplicates"` // reject, flag or allow
+	Sets       string           `yaml:"sets"`       // join: files that belong together are one drop; apart
 
 	Metadata *MetadataSettings `yaml:"metadata"` // of side-cars; nil: none are read
 }
@@ -109,9 +109,13 @@ func (d DropSettings) Settling() inbox.Settling {
 	if complete == "quiet" {
 		complete = inbox.ByQuiet
 	}
+	var batch time.Duration
+	if d.BatchQuiet != nil {
+		batch = time.Duration(*d.BatchQuiet)
+	}
 	return inbox.Settling{
 		Quiet: time.Duration(d.Quiet), Ignore: d.Ignore, Complete: complete, Markers: d.Markers, Lists: d.Lists,
-		Growing: time.Duration(d.Growing), Batches: d.Batches == BatchFolders, BatchQuiet: time.Duration(d.BatchQuiet), Sidecars: d.Metadata != nil, Apart: d.Sets == setsApart,
+		Growing: time.Duration(d.Growing), Batches: d.Batches == BatchFolders, BatchQuiet: batch, Sidecars: d.Metadata != nil, Apart: d.Sets == setsApart,
 	}
 }
 

@@ -367,6 +367,12 @@ func (so *Source) checkEdit(p string, edited []byte) (refused *layout.FileError,
 				err = so.check.crossCheck(v, defs, p, edited)
 			}
 		}
+		if err == nil {
+			var was []byte
+			if was, err = v.ReadFile(p); err == nil || errors.Is(err, fs.ErrNotExist) {
+				err = so.check.checkPast(p, was, edited, so.ledger.Now())
+			}
+		}
 	}
 	if errors.As(err, &refused) {
 		return refused, nil

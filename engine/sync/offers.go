@@ -146,7 +146,7 @@ func (s *Syncer) unlawful(ctx context.Context, ours, base, theirs gitstore.Hash)
 		}
 		return where + ledger.Printable(ledger.OneLine(strings.Join(b.What, "; "), 500)), nil
 	}
-	mistakes, err := settings.CheckPushed(ctx, s.ledger.Root, base.String(), theirs.String(), steps.Builtins())
+	mistakes, _, err := settings.CheckPushed(ctx, s.ledger.Root, base.String(), theirs.String(), steps.Builtins(), s.ledger.Now())
 	if err != nil {
 		return "", err
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
@@ -105,11 +106,14 @@ func (c *Check) pushed(ctx context.Context, on *screen.Screen) error {
 		if before == none {
 			before = ""
 		}
-		mistakes, err := settings.CheckPushed(ctx, c.Dir, before, fields[1], steps.Builtins())
+		mistakes, doubts, err := settings.CheckPushed(ctx, c.Dir, before, fields[1], steps.Builtins(), time.Now())
 		if err != nil {
 			return err
 		}
 		printMistakes(on, mistakes)
+		for _, d := range doubts {
+			on.Talk("warning: %v", d)
+		}
 		bad = bad || len(mistakes) > 0
 	}
 	if err := lines.Err(); err != nil {
