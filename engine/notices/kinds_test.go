@@ -10,6 +10,7 @@ import (
 
 	"bagpipe/engine/disposal"
 	"bagpipe/engine/fixity"
+	"bagpipe/engine/gitstore"
 	"bagpipe/engine/intake"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/notices"
@@ -144,5 +145,67 @@ func TestWhatStoodBeforeTheFirstLookIsTold(t *testing.T) {
 	fire()
 	if d := b.told(h); d == nil || len(d.Counts) != 1 || d.Counts["mended"] != 2 {
 		t.Errorf("it tells %+v", d)
+	}
+}
+
+// Of a schedule that fails on, the last twenty firings are remembered; of one that is gone, none, and it is not told as
+// mended. Nor is a copy of an item that was disposed of.
+func TestWhatIsGoneIsForgotten(t *testing.T) {
+	h := &hook{}
+	server := httptest.NewServer(h)
+	defer server.Close()
+	b := newBench(t, "{url: '"+server.URL+"', of: [schedules, fixity, mended]}")
+	ctx, root := t.Context(), b.e.Root()
+	for _, name := range []string{"s", "other"} {
+		b.put(root, "schedules/"+name+".yaml", "schema: 1\nname: "+name+"\ntrigger: {cron: '0 0 1 1 *'}\ndo: {command: ['false']}\n")
+	}
+	b.must(b.e.Settings.Sync(ctx))
+	b.must(b.e.Index.Load(ctx))
+	b.told(h) // from here on
+	fail := func(name string, times int) {
+		for range times {
+			_, _, err := b.e.Schedule.Fire(ctx, b.e.Ledger.ByPerson(), name, nil)
+			b.must(err)
+			b.clock.Move(time.Minute)
+		}
+	}
+	kept := func() int {
+		data, err := os.ReadFile(filepath.Join(root, ".bagpipe/notices/ops.json"))
+		b.must(err)
+		return strings.Count(string(data), `"schedules"`)
+	}
+	fail("s", 1)
+	if d := b.told(h); d == nil || d.Text != "1 firing not completed" {
+		t.Errorf("%+v", d)
+	}
+	fail("other", 30)
+	if d := b.told(h); d == nil || d.Text != "30 firings not completed" {
+		t.Errorf("%+v", d)
+	}
+	fail("s", 1)
+	b.told(h)
+	const each = 2 // it stands, and it was told
+	if got := kept(); got != (20+2)*each {
+		t.Errorf("%d are remembered", got)
+	}
+	b.must(os.Remove(filepath.Join(root, "schedules/other.yaml")))
+	b.must(b.e.Settings.Sync(ctx))
+	if d := b.told(h); d != nil {
+		t.Errorf("what is gone is told as %v", d.Counts)
+	}
+	if got := kept(); got != 2*each {
+		t.Errorf("%d are remembered of a schedule that is gone", got)
+	}
+	says := func(subject string, trailers ...ledger.Trailer) {
+		_, err := b.e.Ledger.Store.Commit(ctx, func(gitstore.Reader) (*gitstore.Change, error) {
+			return &gitstore.Change{Files: map[string][]byte{"notes/" + subject: []byte(subject)}, Author: b.e.Ledger.ByPerson().Author, Message: ledger.Message(subject, "", trailers)}, nil
+		})
+		b.must(err)
+	}
+	says("damaged", ledger.Trailer{"Bagpipe-Item", "000000000000000"}, ledger.Trailer{"Bagpipe-Fixity", layout.FixityFailed})
+	b.wants(b.told(h), "fixity", "000000000000000"[:7])
+	says("gone", ledger.Trailer{"Bagpipe-Item", "000000000000000"}, ledger.Trailer{"Bagpipe-Disposal", "key"})
+	if d := b.told(h); d != nil {
+		t.Errorf("an item that was disposed of is told as %v", d.Counts)
 	}
 }

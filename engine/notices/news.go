@@ -20,6 +20,7 @@ import (
 	"bagpipe/engine/remote/wire"
 	"bagpipe/engine/schedule"
 	"bagpipe/engine/state"
+	"bagpipe/engine/timetable"
 	"bagpipe/layout"
 )
 
@@ -28,6 +29,7 @@ func (t *Teller) digest(ctx context.Context, v gitstore.View, name string, n *no
 	if err := t.events(ctx, v, k); err != nil {
 		return err
 	}
+	k.leave(t.settings.Current().Schedules)
 	stand := t.standing()
 	maps.Copy(stand, k.Events)
 	if n.Tells(notice.Disposal) {
@@ -68,6 +70,7 @@ func (t *Teller) digest(ctx context.Context, v gitstore.View, name string, n *no
 	maps.DeleteFunc(stand, passed)
 	maps.DeleteFunc(k.Events, passed)
 	k.Told = stand
+	k.trim()
 	if len(d.Counts) == 0 {
 		return nil
 	}
@@ -80,14 +83,47 @@ func (t *Teller) digest(ctx context.Context, v gitstore.View, name string, n *no
 	return nil
 }
 
+// mostFirings is how many firings of one schedule are remembered that did not complete: its state has no more.
+const mostFirings = 20
+
+// leave drops the firings of schedules that are gone. They are not mended.
+func (k *kept) leave(schedules map[string]*timetable.Schedule) {
+	gone := func(_ string, n News) bool { return n.Schedule != "" && schedules[n.Schedule] == nil }
+	maps.DeleteFunc(k.Events, gone)
+	maps.DeleteFunc(k.Told, gone)
+}
+
+// trim drops, of each schedule, what was told of its older firings.
+func (k *kept) trim() {
+	firings := map[string][]string{} // keys, by schedule
+	for _, key := range slices.Sorted(maps.Keys(k.Events)) {
+		if name := k.Events[key].Schedule; name != "" {
+			firings[name] = append(firings[name], key)
+		}
+	}
+	for _, keys := range firings {
+		for _, key := range keys[:max(0, len(keys)-mostFirings)] {
+			delete(k.Events, key)
+			delete(k.Told, key)
+		}
+	}
+}
+
 // line tells the counts.
 func (d *Digest) line() string {
 	var parts []string
 	for _, kind := range slices.Sorted(maps.Keys(d.Counts)) {
-		word := map[string]string{notice.Failures: "failed", notice.People: "for a person", notice.Stalls: "stalled",
-			notice.Fixity: "damaged or healed", notice.Schedules: "of schedules", notice.Workers: "of workers", notice.Mended: "mended",
-			notice.Disposal: "to dispose of", notice.Searches: "found"}[kind]
-		parts = append(parts, fmt.Sprintf("%d %s", d.Counts[kind], word))
+		n := d.Counts[kind]
+		switch kind {
+		case notice.Schedules:
+			parts = append(parts, layout.Count(n, "firing")+" not completed")
+		case notice.Workers:
+			parts = append(parts, layout.Count(n, "worker")+" suspended")
+		default:
+			word := map[string]string{notice.Failures: "failed", notice.People: "for a person", notice.Stalls: "stalled", notice.Fixity: "damaged or healed",
+				notice.Mended: "mended", notice.Disposal: "to dispose of", notice.Searches: "found by saved searches"}[kind]
+			parts = append(parts, fmt.Sprintf("%d %s", n, word))
+		}
 	}
 	return strings.Join(parts, ", ")
 }
@@ -164,7 +200,7 @@ func (t *Teller) events(ctx context.Context, v gitstore.View, k *kept) error {
 		if c.Hash == since { // what a sync joined from before it, its own site tells
 			break
 		}
-		if trailer(c, "Bagpipe-Fixity") != "" || trailer(c, "Bagpipe-Schedule") != "" {
+		if trailer(c, "Bagpipe-Fixity") != "" || trailer(c, "Bagpipe-Schedule") != "" || trailer(c, "Bagpipe-Disposal") != "" {
 			found = append(found, c)
 		}
 	}
@@ -206,6 +242,11 @@ func said(c gitstore.Commit) string {
 // take takes in one commit.
 func (k *kept) take(c gitstore.Commit) {
 	item, name, due := trailer(c, "Bagpipe-Item"), trailer(c, "Bagpipe-Schedule"), trailer(c, "Bagpipe-Due")
+	if trailer(c, "Bagpipe-Disposal") != "" { // no copy is left that could be mended
+		delete(k.Events, damaged+item)
+		delete(k.Told, damaged+item)
+		return
+	}
 	if outcome := trailer(c, "Bagpipe-Fixity"); outcome != "" {
 		if outcome != layout.FixityFailed {
 			delete(k.Events, damaged+item)
