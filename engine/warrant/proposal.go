@@ -228,7 +228,7 @@ func (r reading) voices(ctx context.Context, s *Standing) error {
 		}
 		said := Said{person, v.Text}
 		switch {
-		case why == "" && heard[person]:
+		case why == "" && v.Says == Approved && heard[person]:
 			why = "the same person said so by another address"
 		case why == "" && v.Says == Refused:
 			s.Refused = append(s.Refused, said)
