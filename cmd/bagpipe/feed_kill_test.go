@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -175,4 +176,78 @@ func entriesOf(t *testing.T, shown, name string) (all []string) {
 		all = append(all, fmt.Sprintf("entry %s %s %d", r.ID, name, r.More))
 	}
 	return all
+}
+
+// No post is left over: neither those whose posters' sums would be negative as signed numbers, nor those of authors
+// without a name and an address, nor those of a line of history that was joined; each is in the collection's feed once,
+// and again where all is made anew.
+func TestNoPostIsLeftOver(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.write("ws/feeds/collections/default.yaml", "schema: 1\nmembers: [ada]\n")
+	b.ok("status") // takes the file in
+	var in strings.Builder
+	made, high := 0, 0
+	post := func(branch, author, from, merged string, carried ...int) {
+		file := func(n int) {
+			data := fmt.Sprintf(`{"by": "x", "collection": "default", "data": {"title": "Map %d"}, "schema": 1, "type": "museum.loan%d"}`, n, n)
+			fmt.Fprintf(&in, "M 100644 inline posts/2026/11/%06d.json\ndata %d\n%s\n", n, len(data), data)
+		}
+		made++
+		message := fmt.Sprintf("post: museum.loan\n\nBagpipe-Post: posts/2026/11/%06d\n", made)
+		fmt.Fprintf(&in, "commit refs/heads/%s\nmark :%d\ncommitter %s now\ndata %d\n%s\nfrom %s\n", branch, made, author, len(message), message, from)
+		if merged != "" {
+			fmt.Fprintf(&in, "merge %s\n", merged)
+		}
+		for _, n := range append(carried, made) {
+			file(n)
+		}
+	}
+	before := "refs/heads/main^0"
+	for n := range 40 {
+		poster := fmt.Sprintf("p%d@example.org", n)
+		sum := fnv.New32a()
+		sum.Write([]byte(poster))
+		if sum.Sum32() > 1<<31 {
+			high++
+		}
+		post("main", "P <"+poster+">", before, "")
+		before = fmt.Sprint(":", made)
+	}
+	post("main", "<>", before, "")
+	post("side", "<>", before, "")
+	side := made
+	post("side", "Eve <eve@example.org>", fmt.Sprint(":", side), "")
+	post("main", "Ada Keeper <ada@example.org>", fmt.Sprint(":", side-1), fmt.Sprint(":", side+1), side, side+1)
+	c := exec.Command("git", "-C", b.dir, "fast-import", "--quiet", "--date-format=now")
+	c.Stdin = strings.NewReader(in.String())
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("fast-import: %v\n%s", err, out)
+	}
+	if high < 10 {
+		t.Fatalf("%d posters of sums beyond 2^31", high)
+	}
+	for range 2 {
+		var posts []feed.PostRow
+		if err := json.Unmarshal([]byte(b.ok("feed", "posts", "--json")), &posts); err != nil {
+			t.Fatal(err)
+		}
+		types := map[string]int{}
+		for _, p := range posts {
+			if p.Status != "processed" || p.Part < 0 || p.Part > 63 || !slices.Contains(p.To, "collection/default") {
+				t.Errorf("post %s of %q is %s %s, of part %d, to %v", p.Type, p.Poster, p.Status, p.Reason, p.Part, p.To)
+			}
+			types[p.Type]++
+		}
+		if len(posts) != made || len(types) != made {
+			t.Errorf("%d posts of %d types, not %d", len(posts), len(types), made)
+		}
+		shown := entriesOf(t, b.ok("feed", "show", "--collection", "default", "--format", "json", "--limit", "200"), "")
+		if slices.Sort(shown); len(slices.Compact(shown)) != made {
+			t.Errorf("%d entries, not %d", len(shown), made)
+		}
+		if err := os.RemoveAll(filepath.Join(b.dir, ".bagpipe/feeds")); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

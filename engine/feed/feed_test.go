@@ -597,3 +597,30 @@ func TestFramesOfATurnThatIsOverAreFencedOut(t *testing.T) {
 		}
 	}
 }
+
+// Of all feeds those entries stay that are among the newest million.
+func TestEntriesBeyondAMillionAreDropped(t *testing.T) {
+	f := testFeeds(t.TempDir())
+	now := time.Unix(1_800_000_000, 0).UTC()
+	const feeds = 6000
+	var to []string
+	for n := range feeds {
+		to = append(to, fmt.Sprintf("person/p%04d", n))
+	}
+	posts := some(mostEach)
+	for _, p := range posts {
+		p.To, p.Date = to, now.Add(-time.Hour)
+	}
+	put(t, f, posts...)
+	enter(t, f, testRenderer(t), atOnce, now)
+	if n := f.shelf.entries(); n != mostEach*feeds {
+		t.Fatalf("%d entries", n)
+	}
+	if err := f.locked(func() error { return cleanedAt(f, now, keep) }); err != nil {
+		t.Fatal(err)
+	}
+	const left = mostInAll / feeds
+	if n := f.shelf.entries(); n != left*feeds || f.shelf.records[0].seq != len(posts)-left+1 {
+		t.Errorf("%d entries are left of %d; the oldest is of post %d", n, mostEach*feeds, f.shelf.records[0].seq)
+	}
+}

@@ -246,3 +246,42 @@ func TestWhatCannotBeHealedIsOnRecord(t *testing.T) {
 		t.Errorf("the item is not held: its copy in %s is damaged", folder)
 	}
 }
+
+// What a sweep of more than a page of items found stands in pages, each a commit, and in one record of all of them; no
+// item's own record is touched.
+func TestASweepIsRecordedInPages(t *testing.T) {
+	const items = 1005
+	b := newBench(t, 0)
+	var paths []string
+	dir := t.TempDir()
+	for n := range items {
+		paths = append(paths, filepath.Join(dir, fmt.Sprint(n)))
+		b.must(os.WriteFile(paths[n], fmt.Append(nil, n), 0o666))
+	}
+	b.must(b.e.Intake.AddAll(t.Context(), paths, intake.AddOptions{}, func(_ intake.Admitted, err error) { b.must(err) }))
+	before, err := b.e.Ledger.Store.Tip()
+	b.must(err)
+	s, found, err := b.sweep(time.Hour, fixity.Sweep{})
+	b.must(err)
+	if s.OK != items || s.Pages != 2 || len(found) != items {
+		t.Errorf("%+v of %d", s, len(found))
+	}
+	after, err := b.e.Ledger.Store.Tip()
+	b.must(err)
+	var subjects []string
+	for c, err := range b.e.Ledger.Store.History(t.Context(), gitstore.HistoryOptions{From: after.Commit()}) {
+		b.must(err)
+		if c.Hash == before.Commit() {
+			break
+		}
+		subjects = append(subjects, c.Subject)
+	}
+	if want := []string{"fixity: items 1005 items, 0 damaged, 0 healed", "fixity: page 2, 5 items", "fixity: page 1, 1000 items"}; !slices.Equal(subjects, want) {
+		t.Errorf("%q, want %q", subjects, want)
+	}
+	was, err := before.TreeOf(layout.ItemsDir)
+	b.must(err)
+	if is, err := after.TreeOf(layout.ItemsDir); err != nil || is != was {
+		t.Errorf("records of items changed: %v", err)
+	}
+}
