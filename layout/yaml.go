@@ -104,7 +104,7 @@ func (y *YAML) Decode(v any) error {
 	if err := checkKeys(y.file, y.body, reflect.TypeOf(v)); err != nil {
 		return err
 	}
-	if err := yaml.NodeToValue(y.body, v); err != nil {
+	if err := fill(y.body, reflect.ValueOf(v).Elem()); err != nil {
 		return fileError(y.file, err)
 	}
 	return nil
@@ -238,11 +238,11 @@ func checkKeys(file string, n ast.Node, t reflect.Type) error {
 		fields := yamlFields(t)
 		for _, kv := range pairs(n) {
 			key := kv.Key.String()
-			ft, ok := fields[key]
+			field, ok := fields[key]
 			if !ok {
 				return at(file, kv, fmt.Sprintf("unknown key %q; expected one of: %s", key, strings.Join(slices.Sorted(maps.Keys(fields)), ", ")))
 			}
-			if err := checkKeys(file, kv.Value, ft); err != nil {
+			if err := checkKeys(file, kv.Value, field.Type); err != nil {
 				return err
 			}
 		}
@@ -263,18 +263,23 @@ func pairs(n ast.Node) []*ast.MappingValueNode {
 // knownFields keeps what yamlFields answered: a definition has dozens of steps.
 var knownFields sync.Map
 
-func yamlFields(t reflect.Type) map[string]reflect.Type {
+// yamlFields gives the fields of a struct by their keys, each with its way from the struct, also through those that are
+// inline.
+func yamlFields(t reflect.Type) map[string]reflect.StructField {
 	if known, ok := knownFields.Load(t); ok {
-		return known.(map[string]reflect.Type)
+		return known.(map[string]reflect.StructField)
 	}
-	fields := map[string]reflect.Type{}
+	fields := map[string]reflect.StructField{}
 	for f := range t.Fields() {
 		name, how, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 		if how == "inline" {
-			maps.Copy(fields, yamlFields(f.Type))
+			for key, inner := range yamlFields(f.Type) {
+				inner.Index = slices.Concat(f.Index, inner.Index)
+				fields[key] = inner
+			}
 		}
 		if name != "" && name != "-" {
-			fields[name] = f.Type
+			fields[name] = f
 		}
 	}
 	knownFields.Store(t, fields)
