@@ -81,7 +81,7 @@ func (ke *Keeper) begin(ctx context.Context, besides func(context.Context, gitst
 func (ke *Keeper) reachTip(ctx context.Context, v gitstore.View) error {
 	to, ok := tipNow(ke.ledger.Store, v), true
 	err := ke.ledger.Store.Diff(ctx, v.Commit(), to, func(c gitstore.FileChange) error {
-		ok = ke.noteChanges([]gitstore.FileChange{c}) && ok
+		ok = noteChanges(ke, []gitstore.FileChange{c}) && ok
 		return nil
 	})
 	ke.mu.Lock()
@@ -195,7 +195,7 @@ func (ke *Keeper) Summarise(r gitstore.Reader, id layout.ItemID, f *ledger.Recor
 func (ke *Keeper) NoteItems(a gitstore.Advance) {
 	ke.noting.Lock()
 	defer ke.noting.Unlock()
-	ok := ke.noteChanges(a.Changes)
+	ok := noteChanges(ke, a.Changes)
 	ke.mu.Lock()
 	defer ke.mu.Unlock()
 	if ke.index != nil {
@@ -205,7 +205,7 @@ func (ke *Keeper) NoteItems(a gitstore.Advance) {
 }
 
 // noteChanges brings the index up to date; false when it cannot.
-func (ke *Keeper) noteChanges(changes []gitstore.FileChange) bool {
+func noteChanges(ke *Keeper, changes []gitstore.FileChange) bool {
 	ke.mu.Lock()
 	index := ke.index
 	ke.mu.Unlock()
@@ -284,7 +284,7 @@ func (ke *Keeper) reload(index *queue.Index, v gitstore.View, n *noted) {
 	told := ke.ended
 	ke.mu.Unlock()
 	if told != nil && was != nil {
-		tellEnded(told, ke.ours, was, is)
+		tellEnded(told, own(ke), was, is)
 	}
 }
 
@@ -338,8 +338,10 @@ func (ke *Keeper) TellEnded(f func(Ended)) {
 // Lent notes that this engine has lent steps to a worker: what ends there ends by this engine.
 func (ke *Keeper) Lent(worker layout.EngineID) { ke.lent.Store(worker, true) }
 
-// ours reports whether attempts with this identifier are this engine's, or a worker's that it lent to.
-func (ke *Keeper) ours(of layout.EngineID) bool {
-	_, lent := ke.lent.Load(of)
-	return lent || of == ke.ledger.ID
+// own reports whether attempts with an identifier are the keeper's engine's, or a worker's that it lent to.
+func own(ke *Keeper) func(layout.EngineID) bool {
+	return func(of layout.EngineID) bool {
+		_, lent := ke.lent.Load(of)
+		return lent || of == ke.ledger.ID
+	}
 }
