@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -10,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"bagpipe/engine/fault"
+	"bagpipe/engine/state"
 	"bagpipe/engine/web/access"
 	"bagpipe/engine/web/internal/bulk"
 	"bagpipe/engine/web/internal/desk"
@@ -245,6 +248,7 @@ type Problem struct {
 	Status int    `json:"status"`
 	Detail string `json:"detail"`
 	Code   string `json:"code" doc:"not-found, refused, busy, invalid, damaged, forbidden, …"`
+	Why    string `json:"why,omitempty" doc:"of a step that does not go on, the code that items/{id}/why has: requires, manual, held, …"`
 	Help   string `json:"help,omitempty" doc:"the detail, with what would help"`
 }
 
@@ -256,6 +260,18 @@ func (p *Problem) GetStatus() int { return p.Status }
 
 // ContentType is that of problems.
 func (p *Problem) ContentType(string) string { return "application/problem+json" }
+
+// explain adds what why says of a step that is not as an act needs it.
+func (p *Problem) explain(d *desk.Desk, of *state.IllegalError) {
+	x, err := d.Ask.Why(of.Item, of.Workflow, of.Step)
+	if err != nil || len(x.Steps) != 1 {
+		return
+	}
+	p.Why = x.Steps[0].Code
+	if remedy := x.Steps[0].Remedy; p.Help == "" && remedy.Verb != fault.None {
+		p.Help = d.Words.With(p.Detail, remedy)
+	}
+}
 
 // withStatus is an error whose status is known.
 type withStatus struct {
@@ -272,6 +288,10 @@ func problemOf(d *desk.Desk, err error) *Problem {
 	p.Title = http.StatusText(p.Status)
 	if said := d.Said(err); said != p.Detail {
 		p.Help = said
+	}
+	var illegal *state.IllegalError
+	if errors.As(err, &illegal) && illegal.Step != "" {
+		p.explain(d, illegal)
 	}
 	if p.Code == "" {
 		p.Code = map[int]string{400: "invalid", 403: "forbidden", 404: "not-found", 409: "refused", 503: "busy"}[p.Status]
