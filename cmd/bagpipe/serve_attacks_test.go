@@ -132,6 +132,47 @@ func TestServeOnASocket(t *testing.T) {
 	b.await("an answer after a kill", func() bool { return ask("localhost") == 303 })
 }
 
+// Where other machines reach it, it lets nobody in by a link, tells no figures to strangers, and answers to its name
+// alone.
+func TestServeBeyondThisMachine(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	add := exec.Command("bagpipe", "-C", b.dir, "user", "add", "zoe", "--role", "operator")
+	add.Env, add.Stdin = b.env, strings.NewReader("correct horse battery\n")
+	if out, err := add.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	out, err := os.Create(filepath.Join(b.top, "out"))
+	b.must(err)
+	s := &site{b: b, out: out.Name(), cmd: exec.Command("bagpipe", "-C", b.dir, "serve", "--no-run", "--listen", "0.0.0.0:0", "--host", "archive.example.org", "--proxy-header", "X-Remote-User", "--proxy-from", "127.0.0.1")}
+	s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr = b.env, out, out
+	b.must(s.cmd.Start())
+	t.Cleanup(func() { _ = s.cmd.Process.Kill(); _, _ = s.cmd.Process.Wait() })
+	b.await("the address", func() bool { return strings.Contains(s.said(), "Pages: http://archive.example.org:") })
+	_, port, _ := strings.Cut(strings.TrimSpace(strings.TrimPrefix(s.said(), "Pages: http://")), ":")
+	s.base = "http://127.0.0.1:" + strings.TrimSuffix(port, "/")
+	if strings.Contains(s.said(), "once") {
+		t.Errorf("it prints a link: %s", s.said())
+	}
+	for _, c := range []struct {
+		path, host, user string
+		want             int
+	}{
+		{"/", "localhost", "zoe", http.StatusMisdirectedRequest},
+		{"/", "archive.example.org", "", http.StatusSeeOther},
+		{"/", "archive.example.org", "zoe", http.StatusOK},
+		{"/metrics", "archive.example.org", "", http.StatusUnauthorized},
+		{"/metrics", "archive.example.org", "zoe", http.StatusOK},
+		{"/healthz", "archive.example.org", "", http.StatusOK},
+		{"/api/v1/status", "archive.example.org", "", http.StatusUnauthorized},
+	} {
+		s.jar = nil
+		if a := s.ask("GET", c.path, "", "Host", c.host, "X-Remote-User", c.user); a.code != c.want {
+			t.Errorf("%s of %s by %q: %d, not %d", c.path, c.host, c.user, a.code, c.want)
+		}
+	}
+}
+
 // With a certificate it speaks TLS 1.2 or newer and nothing else.
 func TestServeTLS(t *testing.T) {
 	t.Parallel()

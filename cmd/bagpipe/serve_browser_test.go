@@ -146,10 +146,14 @@ func TestServeInABrowser(t *testing.T) {
 	br := s.browser()
 	check, err := os.ReadFile("testdata/browser/check.js")
 	b.must(err)
+	b.must(os.MkdirAll(screenshots(), 0o777))
 	axe := axeCore(t)
 	item := gjson.Get(b.ok("items", "--collection", "reading-room", "--json"), "0.item").String()
+	link, err := url.Parse(s.link)
+	b.must(err)
+	br.judge("/signin", "signin", string(check), axe)
+	br.judge(link.RequestURI(), "enter", string(check), axe)
 	br.enter()
-	b.must(os.MkdirAll(screenshots(), 0o777))
 	for _, old := range picturesKept(b) {
 		b.must(os.Remove(old))
 	}

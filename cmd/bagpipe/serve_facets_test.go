@@ -46,6 +46,9 @@ func TestServeFacets(t *testing.T) {
 		t.Errorf("facets %v, want those of %v", told, counts)
 	}
 	all := s.ask("GET", "/items", "").body
+	if sorted := s.ask("GET", "/items?sort=-label", "").body; !regexp.MustCompile(`(?s)>i3</a>.*>i2</a>.*>i1</a>.*>i0</a>`).MatchString(sorted) || regexp.MustCompile(`(?s)>i3</a>.*>i2</a>.*>i1</a>.*>i0</a>`).MatchString(all) {
+		t.Errorf("sorted by the label, the last first: %s", sorted)
+	}
 	for facet, labels := range counts {
 		n := len(strings.Fields(labels))
 		name, value, _ := strings.Cut(facet, ":")

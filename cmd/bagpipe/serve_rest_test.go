@@ -112,6 +112,7 @@ func TestServeSeedCalls(t *testing.T) {
 	if a := s.ask("GET", wf+"/google-convert", ""); attr(t, a.body, "process", "google-convert", "status") != "polling" || attr(t, a.body, "process", "google-convert", "note") != "3 of 9" {
 		t.Errorf("in progress: %s", a.body)
 	}
+	s.holds("/items/tr346yr4493", "polling: 3 of 9")
 	a := put("google-convert", `<process name="google-convert" status="completed" elapsed="2.294" lifecycle="converted"/>`, 200, "?current-status=polling")
 	if steps := gjson.Get(a.body, "next_steps.#.process").String(); steps != `["descriptive-metadata","google-download"]` {
 		t.Errorf("next steps %s", a.body)
@@ -134,6 +135,7 @@ func TestServeSeedCalls(t *testing.T) {
 		attr(t, a.body, "process", "google-download", "errorText") != "trace <1>" || attr(t, a.body, "process", "google-download", "attempts") != "2" {
 		t.Errorf("after the second exception: %s", a.body)
 	}
+	s.holds("/items/tr346yr4493", "Item for barcode 0339518 not found", "<summary>At length</summary><pre>trace &lt;1&gt;</pre>")
 	if a := s.ask("GET", "/workflow/workflow_queue?workflow=googleScannedBookWF&error=google-download", ""); attr(t, a.body, "object", "", "errorMessage") != "Item for barcode 0339518 not found" {
 		t.Errorf("errors: %s", a.body)
 	}

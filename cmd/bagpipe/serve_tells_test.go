@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"image"
 	"image/color"
@@ -142,7 +143,8 @@ func TestServePagesTellVersions(t *testing.T) {
 	s := b.serve("--no-run")
 	s.signIn()
 	since := gjson.Get(b.ok("show", "letters", "--json"), "manifest.since").Time().UTC().Format("2006-01-02 15:04:05Z")
-	s.holds("/items/letters", "<dt>Version</dt><dd>2, since "+since+"</dd>", `<h2>trial.1 <span class="status completed">`, `<h2>trial.2 <span class="status completed">`, ">two.txt</a>")
+	s.holds("/items/letters", "<dt>Version</dt><dd>2, since "+since+"</dd>", `<h2>trial.1 <span class="status completed">`, `<h2>trial.2 <span class="status completed">`, ">two.txt</a>",
+		`<td class="n">3 B</td><td>text/plain; charset=utf-8</td><td class="id digest">`+fmt.Sprintf("%x", sha256.Sum256([]byte("two"))))
 	if a := s.ask("GET", "/items/letters", ""); strings.Contains(a.body, ">one.txt</a>") {
 		t.Errorf("a file of the version before is listed as one of now: %s", a.body)
 	}
