@@ -52,7 +52,7 @@ func (s *site) browser() *browser {
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()))
 	allocator, end := chromedp.NewExecAllocator(t.Context(), options...)
 	ctx, stop := chromedp.NewContext(allocator)
-	ctx, late := context.WithTimeout(ctx, 6*time.Minute)
+	ctx, late := context.WithTimeout(ctx, 10*time.Minute)
 	t.Cleanup(func() { late(); stop(); end() })
 	br := &browser{s: s, ctx: ctx}
 	chromedp.ListenTarget(ctx, br.note)
@@ -327,7 +327,7 @@ func TestServeManyTabs(t *testing.T) {
 	br.enter()
 	var tabs []context.Context
 	var ends []context.CancelFunc
-	for range soak(8, 30) {
+	for range 30 {
 		tab, end := chromedp.NewContext(br.ctx)
 		defer end()
 		ends = append(ends, end)
