@@ -74,7 +74,7 @@ func (x *Exports) Package(ctx context.Context, id layout.ItemID, dir string, obj
 	if err != nil {
 		return "", err
 	}
-	if err := disk.SyncTree(made); err != nil {
+	if err := durable(made, len(r.fileNames())); err != nil {
 		return "", err
 	}
 	return name, disk.Rename(made, name)
@@ -100,6 +100,17 @@ func (x *Exports) Folder(ctx context.Context, dir string, f Format, table string
 		if err != nil {
 			return err
 		}
+	}
+	return durable(dir, len(items))
+}
+
+// manyFiles are written out sooner together, with what else the file system has to write, than one by one.
+const manyFiles = 32
+
+// durable syncs all in a folder of so many files.
+func durable(dir string, files int) error {
+	if files > manyFiles {
+		return disk.SyncFS(dir)
 	}
 	return disk.SyncTree(dir)
 }
