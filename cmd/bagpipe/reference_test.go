@@ -75,6 +75,32 @@ func TestReferenceCommands(t *testing.T) {
 	}
 }
 
+// trailerKeys finds the keys of trailers in the sources of commits' messages.
+var trailerKeys = regexp.MustCompile(`(?:\{|Trailer\s*= )"(Bagpipe-[A-Za-z0-9-]+)"[,\s]`)
+
+// Every trailer that a commit may have is a row under "Commits".
+func TestReferenceTrailers(t *testing.T) {
+	section, found := reference(t)["Commits"], map[string]bool{}
+	err := filepath.WalkDir("../../engine", func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		for _, key := range trailerKeys.FindAllStringSubmatch(string(data), -1) {
+			found[key[1]] = true
+		}
+		return err
+	})
+	if err != nil || len(found) < 30 {
+		t.Fatalf("%d trailers found: %v", len(found), err)
+	}
+	for key := range found {
+		if !strings.Contains(section, "`"+key+"`") {
+			t.Errorf("docs/reference.md, Commits: %s is not named", key)
+		}
+	}
+}
+
 func wantOption(t *testing.T, sections map[string]string, heading string, f *kong.Flag) {
 	t.Helper()
 	if f.Hidden {
