@@ -62,7 +62,7 @@ func TestAGoProgramServesAStep(t *testing.T) {
 		b.ok("add", "--workflow", "far", b.top+"/in/"+label)
 	}
 	b.await("the items' ends", func() bool { return len(b.labels("completed")) == 3 && len(b.labels("failed")) == 1 })
-	if step := gjson.Get(b.ok("show", "picture", "--json"), `workflows.0.steps.#(step=="ocr")`); step.Get("status").String() != "skipped" || step.Get("attempts.0.message").String() != "it has no text" {
+	if step := gjson.Get(b.ok("show", "picture", "--json"), `workflows.0.steps.#(step=="ocr")`); step.Get("status").String() != "skipped" || step.Get("attempts.0.message").String() != "not applicable: it has no text" {
 		t.Errorf("picture: %s", step)
 	}
 	b.await("a reason to wait", func() bool { return strings.Contains(b.ok("why", "early"), "the dictionary is not there yet") })

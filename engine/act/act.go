@@ -33,8 +33,12 @@ func (ac *Acts) Decide(ctx context.Context, ref ledger.StepRef, to state.Status,
 		return state.Transition{}, err
 	}
 	return ac.ledger.Step(ctx, ref.Item, workflow, ac.who, text, func(rec *ledger.Record) (state.Event, error) {
+		why := text
+		if step := rec.Plan.Step(ref.Step); step != nil && to == state.Skipped {
+			why = step.SkipMessage(text)
+		}
 		return state.Decide{Workflow: workflow, Step: ref.Step, Attempt: rec.Execution.NextKey(ref.Step, ac.ledger.ID), State: to,
-			At: ac.ledger.Now(), By: ac.who.Agent, Message: ledger.Clip(ledger.Printable(text), ledger.MaxMessage), Milestones: milestones}, nil
+			At: ac.ledger.Now(), By: ac.who.Agent, Message: ledger.Clip(ledger.Printable(why), ledger.MaxMessage), Milestones: milestones}, nil
 	}, nil)
 }
 

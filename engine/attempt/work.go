@@ -293,7 +293,7 @@ func (w *Work) publish(ctx context.Context) error {
 		return fmt.Errorf("the claim was lost: %w", state.ErrStale)
 	}
 	if w.result.Status == steps.Skipped {
-		w.result.Children, w.result.Choose = nil, nil
+		w.result.Children, w.result.Choose, w.result.Message = nil, nil, w.plan.SkipMessage(w.result.Message)
 	}
 	if err := checkChoice(w.plan, w.result); err != nil {
 		return err

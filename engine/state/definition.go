@@ -221,6 +221,17 @@ func (d *Definition) Step(name layout.Name) *Step {
 	return nil
 }
 
+// SkipMessage is the reason with which the step is skipped. On a step that is not optional it says
+// that the step is not applicable, as those that require it go on.
+func (s *Step) SkipMessage(why string) string {
+	if s.Optional || strings.HasPrefix(why, notApplicable) {
+		return why
+	}
+	return strings.TrimSuffix(notApplicable+": "+why, ": ")
+}
+
+const notApplicable = "not applicable"
+
 // Prerequisites are the indices of the steps of this workflow that step i needs.
 func (d *Definition) Prerequisites(i int) []int { return d.local[i] }
 
