@@ -35,13 +35,12 @@ func TestTheActingPersonTravelsWithTheCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := strings.TrimSpace(git(t, root, "rev-parse", "HEAD"))
-	anna := gitstore.Signature{Name: "Anna", Email: "anna@example.org"}
-	by := ledger.PersonActor(anna)
+	by := ledger.PersonActor(gitstore.Signature{Name: "Anna", Email: "anna@example.org"})
 	got, err := e.Intake.Add(ctx, drop, intake.AddOptions{Batch: "june", By: by})
 	if err != nil {
 		t.Fatal(err)
 	}
-	acts := e.Act.As(anna)
+	acts := e.Act.As(by)
 	if _, err := acts.Start(ctx, got.Item, "accession", time.Time{}); err == nil {
 		t.Error("a workflow that is not done was started again")
 	}

@@ -44,7 +44,7 @@ func (d deeds) checkFixity(ctx context.Context, do timetable.Do) (said string, f
 		return d.sweep(ctx, do)
 	}
 	checked, damaged := 0, 0
-	passed, err := d.e.Fixity.Due(ctx, true, nil, func(r fixity.Result) {
+	passed, err := fixity.ByEngine(d.e.Fixity).Due(ctx, true, nil, func(r fixity.Result) {
 		checked++
 		if len(r.Failed()) > 0 {
 			damaged++
@@ -67,7 +67,7 @@ func logFixity(do timetable.Do, r fixity.Result) {
 
 // sweep looks at many items, and commits one record of it.
 func (d deeds) sweep(ctx context.Context, do timetable.Do) (said string, failed bool, err error) {
-	s, err := d.e.Fixity.Sweep(ctx, fixity.Sweep{Of: do.Fixity, At: do.At, Sample: do.Part, Older: do.OlderFor, Every: do.EveryFor, Rate: do.PerSec,
+	s, err := fixity.ByEngine(d.e.Fixity).Sweep(ctx, fixity.Sweep{Of: do.Fixity, At: do.At, Sample: do.Part, Older: do.OlderFor, Every: do.EveryFor, Rate: do.PerSec,
 		Heal: do.Heal, Parallel: do.Parallel, By: do.By}, func(r fixity.Result) { logFixity(do, r) })
 	said = fmt.Sprintf("%d checked, %d damaged", s.Checked(), s.Damaged())
 	if s.Healed > 0 {
@@ -95,7 +95,7 @@ func (d deeds) startOnItems(ctx context.Context, do timetable.Do) (said string, 
 	if err != nil {
 		return "", false, err
 	}
-	started, underWay, before := 0, 0, 0
+	acts, started, underWay, before := d.e.Act.As(d.e.Ledger.ByEngine()), 0, 0, 0
 	for _, row := range rows {
 		if has, err := d.startedSince(row.Item, do.Start, do.Since); err != nil {
 			return fmt.Sprintf("started on %d", started), true, err
@@ -103,7 +103,7 @@ func (d deeds) startOnItems(ctx context.Context, do timetable.Do) (said string, 
 			before++
 			continue
 		}
-		_, err := d.e.Act.Start(ctx, row.Item, do.Start, d.e.Ledger.Now())
+		_, err := acts.Start(ctx, row.Item, do.Start, d.e.Ledger.Now())
 		var illegal *state.IllegalError
 		switch {
 		case errors.As(err, &illegal):
@@ -171,8 +171,8 @@ func (d deeds) dispose(ctx context.Context, do timetable.Do) (said string, faile
 	if err != nil {
 		return "", false, err
 	}
-	gone, stay := 0, 0
-	err = d.e.Disposal.Run(ctx, "", func(t disposal.Told) {
+	keeper, gone, stay := disposal.ByEngine(d.e.Disposal), 0, 0
+	err = keeper.Run(ctx, "", func(t disposal.Told) {
 		label := ledger.OneLine(ledger.Printable(t.Label), 200)
 		if t.Gone {
 			gone++
@@ -183,7 +183,7 @@ func (d deeds) dispose(ctx context.Context, do timetable.Do) (said string, faile
 		}
 	})
 	if err == nil {
-		_, err = d.e.Disposal.Tidy(ctx)
+		_, err = keeper.Tidy(ctx)
 	}
 	return fmt.Sprintf("%s proposed in %s, %d for review, %d disposed of, %d stay", layout.Count(items, "item"), layout.Count(len(keys), "proposal"), review, gone, stay), stay > 0, err
 }

@@ -61,7 +61,7 @@ func (r *run) fixityOnce(ctx context.Context) (err error) {
 	if err := r.e.Index.Load(ctx); err != nil {
 		return err
 	}
-	_, err = r.e.Fixity.Due(ctx, true, r.yield, func(found fixity.Result) {
+	_, err = fixity.ByEngine(r.e.Fixity).Due(ctx, true, r.yield, func(found fixity.Result) {
 		if failed := found.Failed(); len(failed) > 0 {
 			r.tellGrave(fmt.Sprintf("damaged: %s %s/%s: %s: %s", found.Item.Short(), found.Collection, found.Label, strings.Join(failed, ", "), found.Copies[failed[0]].Message))
 		}

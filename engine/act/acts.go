@@ -5,7 +5,6 @@ import (
 
 	"bagpipe/engine/control"
 	"bagpipe/engine/folder"
-	"bagpipe/engine/gitstore"
 	"bagpipe/engine/guard"
 	"bagpipe/engine/index"
 	"bagpipe/engine/ledger"
@@ -34,17 +33,10 @@ func New(l *ledger.Ledger, s *settings.Source, f *folder.Folders, g *guard.Guard
 	return &Acts{ledger: l, settings: s, folder: f, guard: g, control: c, index: i, recover: recover, who: l.ByPerson()}
 }
 
-// As gives the acts of another person.
-func (ac *Acts) As(person gitstore.Signature) *Acts {
+// As gives the acts of another person, in answer to a request where who has one, or of the engine, as
+// those of a schedule.
+func (ac *Acts) As(who ledger.Actor) *Acts {
 	as := *ac
-	as.who = ledger.PersonActor(person)
-	return &as
-}
-
-// For gives the acts of the same person in answer to a request, which their commits name;
-// request is the value of the trailer, and "" names none.
-func (ac *Acts) For(request string) *Acts {
-	as := *ac
-	as.who.Request = request
+	as.who = who
 	return &as
 }

@@ -63,7 +63,7 @@ func (k *Keeper) Add(ctx context.Context, c *roots.Catalog) error {
 	if err := disk.MkdirAll(k.ledger.Path(layout.CatalogsDir), 0o777); err != nil {
 		return err
 	}
-	if err := k.settings.PutSetting(ctx, file, nil, []byte(text), "add"); err != nil {
+	if err := k.settings.PutSetting(ctx, file, nil, []byte(text), "added"); err != nil {
 		return err
 	}
 	return k.settings.Sync(ctx)
@@ -122,7 +122,7 @@ func (k *Keeper) Remove(ctx context.Context, name layout.Name) error {
 	if err != nil {
 		return err
 	}
-	if err := k.settings.PutSetting(ctx, file, was, nil, "remove"); err != nil {
+	if err := k.settings.PutSetting(ctx, file, was, nil, "removed"); err != nil {
 		return err
 	}
 	return k.settings.Sync(ctx)

@@ -73,7 +73,7 @@ func newBench(t *testing.T) *bench {
 			*to = a.Item
 		}))
 	}
-	_, err := e.Run(ctx, engine.RunOptions{Jobs: 2})
+	_, err := e.Run(ctx, engine.RunOptions{Parallel: 2})
 	b.must(err)
 	key, err := e.Disposal.Propose(ctx, disposal.Draft{Items: []layout.ItemID{b.gone}, Reason: "its time is over"})
 	b.must(err)

@@ -34,11 +34,21 @@ type Rooms struct {
 // Keeper proposes disposals and carries them out.
 type Keeper struct {
 	Rooms
+	who   ledger.Actor            // has approved proposals carried out
 	after func(what string) error // for tests: fails where a crash is to be
 }
 
 // New gives a keeper.
-func New(r Rooms) *Keeper { return &Keeper{Rooms: r, after: func(string) error { return nil }} }
+func New(r Rooms) *Keeper {
+	return &Keeper{Rooms: r, who: r.Ledger.ByPerson(), after: func(string) error { return nil }}
+}
+
+// ByEngine gives a keeper that a schedule calls: the engine is the author of what it carries out.
+func ByEngine(k *Keeper) *Keeper {
+	as := *k
+	as.who = k.Ledger.ByEngine()
+	return &as
+}
 
 // Draft is what is to be proposed.
 type Draft struct {

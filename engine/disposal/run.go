@@ -113,7 +113,7 @@ func (k *Keeper) begin(ctx context.Context, r *Row, id layout.ItemID) error {
 	if err != nil {
 		return err
 	}
-	who := k.Ledger.ByPerson()
+	who := k.who
 	return k.Ledger.Transact(ctx, id, func(v gitstore.Reader) (*gitstore.Change, error) {
 		rec, err := k.Ledger.Read(v, id, "")
 		if err != nil {
@@ -295,7 +295,7 @@ func (k *Keeper) removeFolder(id layout.ItemID) (removed []string, err error) {
 
 // bury makes a tombstone of the item's manifest.
 func (k *Keeper) bury(ctx context.Context, r *Row, id layout.ItemID, removed []string) (d *layout.Disposed, err error) {
-	who := k.Ledger.ByPerson()
+	who := k.who
 	voices := []string{"proposed by " + r.By}
 	for _, s := range r.Approved {
 		voices = append(voices, "approved by "+s.Person)
@@ -402,7 +402,7 @@ func (k *Keeper) left(v gitstore.View, id layout.ItemID) bool {
 
 // forgetCopies takes what is not there any more from the records.
 func (k *Keeper) forgetCopies(ctx context.Context, id layout.ItemID) error {
-	who := k.Ledger.ByPerson()
+	who := k.who
 	return k.Ledger.Transact(ctx, id, func(v gitstore.Reader) (*gitstore.Change, error) {
 		rec, err := k.Ledger.Read(v, id, "")
 		if err != nil || rec.Manifest.Disposed == nil {

@@ -22,7 +22,7 @@ func (c *Checks) record(ctx context.Context, r Result) error {
 	if len(r.Failed()) > 0 {
 		outcome = layout.FixityFailed
 	}
-	who := c.ledger.ByPerson()
+	who := c.who
 	var now layout.Deposits // what is known of all copies
 	err := c.ledger.Transact(ctx, r.Item, func(v gitstore.Reader) (*gitstore.Change, error) {
 		d, err := ledger.ReadDeposits(v, r.Item)

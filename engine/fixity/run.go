@@ -33,6 +33,7 @@ type Checks struct {
 	act      *act.Acts
 	targets  *target.Pool
 	book     *book
+	who      ledger.Actor // the author of the checks
 
 	// Gone gives the items of a catalog of which a scan found that the object is gone.
 	Gone func(catalog layout.Name) (map[layout.ItemID]bool, error)
@@ -40,7 +41,16 @@ type Checks struct {
 
 // New gives the checks of a workspace.
 func New(l *ledger.Ledger, s *settings.Source, f *folder.Folders, i *index.Keeper, a *act.Acts, t *target.Pool) *Checks {
-	return &Checks{ledger: l, settings: s, folder: f, index: i, act: a, targets: t, book: &book{}}
+	return &Checks{ledger: l, settings: s, folder: f, index: i, act: a, targets: t, book: &book{}, who: l.ByPerson()}
+}
+
+// ByEngine gives the checks that no person asked for: the engine is the author of their commits, as of
+// a schedule's or those that a target's settings want.
+func ByEngine(c *Checks) *Checks {
+	as := *c
+	as.who = c.ledger.ByEngine()
+	as.act = c.act.As(as.who)
+	return &as
 }
 
 // Result is what was found of one item.

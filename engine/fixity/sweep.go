@@ -334,7 +334,7 @@ func (s *sweeping) end(ctx context.Context) error {
 }
 
 func (s *sweeping) commit(ctx context.Context, path string, data []byte, subject string, trailers []ledger.Trailer) error {
-	who := s.ledger.ByPerson()
+	who := s.who
 	_, err := s.ledger.Store.Commit(ctx, func(gitstore.Reader) (*gitstore.Change, error) {
 		return &gitstore.Change{Files: map[string][]byte{path: data}, Author: who.Author,
 			Message: ledger.Message(subject, s.out.Stopped, append(trailers, ledger.Trailer{"Bagpipe-Agent", who.Agent}))}, nil

@@ -128,7 +128,7 @@ func (d *Desk) Acts(ctx context.Context, needs access.Role) (*act.Acts, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d.Act.As(by.Author).For(by.Request), nil
+	return d.Act.As(by), nil
 }
 
 // by is who asks as the cause of commits, which needs a role for them.
