@@ -50,7 +50,7 @@ func TestTheActingPersonTravelsWithTheCall(t *testing.T) {
 	if _, err := acts.Start(ctx, got.Item, "accession", time.Time{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.Run(ctx, engine.RunOptions{Jobs: 1, Batch: "june", By: by}); err != nil {
+	if _, err := e.Run(ctx, engine.RunOptions{Parallel: 1, Batch: "june", By: by}); err != nil {
 		t.Fatal(err)
 	}
 	for _, subject := range []string{"register", "batch: closed june", "deactivated"} {

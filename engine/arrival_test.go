@@ -93,7 +93,7 @@ func (s *site) run() (warned []string) {
 	s.t.Helper()
 	s.warns = nil
 	s.do(func(e *engine.Engine) {
-		_, err := e.Run(context.Background(), engine.RunOptions{Jobs: 2})
+		_, err := e.Run(context.Background(), engine.RunOptions{Parallel: 2})
 		s.must(err)
 	})
 	return s.warns

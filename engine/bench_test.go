@@ -58,7 +58,7 @@ func BenchmarkSteps(b *testing.B) {
 			}
 		}
 		start := time.Now()
-		s, err := e.Run(ctx, engine.RunOptions{Jobs: 2})
+		s, err := e.Run(ctx, engine.RunOptions{Parallel: 2})
 		if err != nil || s.Steps["completed"] != items*each {
 			b.Fatalf("%+v, %v", s, err)
 		}

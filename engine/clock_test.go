@@ -43,7 +43,7 @@ func TestLivenessIsToldByTheMonotonicClock(t *testing.T) {
 	e, err := engine.Open(p.ctx, p.root, o)
 	p.must(err)
 	defer func() { p.must(e.Close()) }()
-	_, err = e.Run(p.ctx, engine.RunOptions{Jobs: 1})
+	_, err = e.Run(p.ctx, engine.RunOptions{Parallel: 1})
 	p.must(err)
 	data, err := os.ReadFile(filepath.Join(p.root, ".bagpipe", "engines", string(o.ID)))
 	p.must(err)

@@ -51,7 +51,7 @@ func TestFullDiskWhileRetiring(t *testing.T) {
 		must(err)
 		ids = append(ids, got.Item)
 	}
-	_, err = e.Run(ctx, engine.RunOptions{Jobs: 2})
+	_, err = e.Run(ctx, engine.RunOptions{Parallel: 2})
 	must(err)
 	must(e.Index.Load(ctx))
 	retired := func(id layout.ItemID) bool {

@@ -92,7 +92,7 @@ func TestFullDiskWhileTakingIn(t *testing.T) {
 			said := make(chan struct{}, 1)
 			drain, done := make(chan struct{}), make(chan error, 1)
 			go func() {
-				_, err := e.Run(ctx, engine.RunOptions{Jobs: 2, Watch: true, Drain: drain, Report: func(r engine.Report) {
+				_, err := e.Run(ctx, engine.RunOptions{Parallel: 2, Watch: true, Drain: drain, Report: func(r engine.Report) {
 					mu.Lock()
 					defer mu.Unlock()
 					if r.Admitted != nil {
@@ -180,7 +180,7 @@ func TestHighlyCompressedDropsWaitForRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	s, err := e.Run(ctx, engine.RunOptions{Jobs: 2})
+	s, err := e.Run(ctx, engine.RunOptions{Parallel: 2})
 	if err != nil || s.Admitted != 1 || len(s.Growing) != 3 {
 		t.Fatalf("%+v, %v", s, err)
 	}

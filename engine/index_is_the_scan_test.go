@@ -124,7 +124,7 @@ func (d *derivation) happen(t *rapid.T, what string) {
 		})
 	case "run":
 		d.do(func(e *engine.Engine) {
-			_, err := e.Run(ctx, engine.RunOptions{Jobs: 2})
+			_, err := e.Run(ctx, engine.RunOptions{Parallel: 2})
 			d.must(err)
 			rows, err := e.Ask.Queue(ask.QueueAsk{})
 			d.must(err)

@@ -22,7 +22,7 @@ func TestADropGoesByTheSettingsCommittedBeforeIt(t *testing.T) {
 			s.must(other.Settings.AddCollection(ctx, "maps", settings.Collection{Lane: "urgent"}))
 		})
 		s.must(os.WriteFile(filepath.Join(s.root, "inbox", "maps", "map.txt"), []byte("a map"), 0o644))
-		_, err := running.Run(ctx, engine.RunOptions{Jobs: 1})
+		_, err := running.Run(ctx, engine.RunOptions{Parallel: 1})
 		s.must(err)
 		rows, err := running.Ask.Items(ask.Filter{Collection: "maps"}, ask.Page{})
 		s.must(err)

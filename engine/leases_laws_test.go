@@ -144,7 +144,7 @@ func (w *lessees) begin() {
 		Start: func(context.Context, *remote.Remote) (func(), error) { return func() {}, nil }, Twice: func(layout.Name) bool { return false }}, func(string) {})
 	w.must(err)
 	go func() {
-		_, err := e.Run(ctx, engine.RunOptions{Jobs: 1, Watch: true, Workers: w.remote})
+		_, err := e.Run(ctx, engine.RunOptions{Parallel: 1, Watch: true, Workers: w.remote})
 		w.ended <- err
 	}()
 }

@@ -51,7 +51,7 @@ func TestARunLeavesWhatAsksForALaterCallForEver(t *testing.T) {
 	e, err := engine.Open(p.ctx, p.root, o)
 	p.must(err)
 	defer func() { p.must(e.Close()) }()
-	s, err := e.Run(p.ctx, engine.RunOptions{Jobs: 1})
+	s, err := e.Run(p.ctx, engine.RunOptions{Parallel: 1})
 	p.must(err)
 	if len(s.Tried) != 1 || calls < 2 || calls == 1000 {
 		t.Fatalf("%d calls: %+v", calls, s)

@@ -49,7 +49,7 @@ func (r *run) tend(ctx context.Context) {
 				r.stalls.giveBack(r.e.Index.Loaded())
 			}
 			if r.e.Schedule.IsShutDown() {
-				r.tellGrave("a person shut the engines down: what runs ends, and nothing begins any more")
+				r.tellGrave("a person shut the engines down: steps at work end, and nothing begins any more")
 				r.pool.Drain()
 			}
 			e.Index.OfferTrials()

@@ -27,8 +27,9 @@ import (
 
 // RunOptions say how to run.
 type RunOptions struct {
-	Jobs  int
-	Watch bool
+	// Parallel is how many steps are done at once.
+	Parallel int
+	Watch    bool
 	// Items, when there are any, are all that is worked on, at Step alone if it is
 	// given (STEP or WORKFLOW/STEP); the inbox is left alone.
 	Items []layout.ItemID
@@ -142,7 +143,7 @@ func (e *Engine) newRun(ctx context.Context, o RunOptions) (*run, error) {
 	if err := e.Index.Begin(ctx); err != nil {
 		return nil, err
 	}
-	pool := runner.New(o.Jobs, e.Ledger.Clock)
+	pool := runner.New(o.Parallel, e.Ledger.Clock)
 	a := newAccount(o, func() int { return e.Index.Loaded().Open() }, pool.Drain)
 	return &run{account: a, e: e, o: o, pool: pool,
 		selection: &selection{e: e, items: o.Items, step: o.Step, which: o.Queue, retryFailed: o.RetryFailed, notify: a.tell},
@@ -231,7 +232,7 @@ func (r *run) work(ctx context.Context) error {
 		}
 	})
 	wg.Go(func() { r.boundDrain(side, interrupt) })
-	r.warm = r.e.Attempt.NewWarmUps(r.o.Jobs, r.pool.Drained(), r.tellGrave)
+	r.warm = r.e.Attempt.NewWarmUps(r.o.Parallel, r.pool.Drained(), r.tellGrave)
 	if r.o.Watch && !r.injected() {
 		wg.Go(func() { r.deliver(side) })
 	}

@@ -97,7 +97,7 @@ func (p *policy) run() (s engine.Summary) {
 	p.t.Helper()
 	p.do(func(e *engine.Engine) {
 		var err error
-		s, err = e.Run(p.ctx, engine.RunOptions{Jobs: 1})
+		s, err = e.Run(p.ctx, engine.RunOptions{Parallel: 1})
 		p.must(err)
 	})
 	return s
@@ -234,7 +234,7 @@ func TestTwoEnginesAgreeOnAThreshold(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			_, err = e.Run(p.ctx, engine.RunOptions{Jobs: 2})
+			_, err = e.Run(p.ctx, engine.RunOptions{Parallel: 2})
 			if err := errors.Join(err, e.Close()); err != nil {
 				t.Error(err)
 			}
@@ -271,7 +271,7 @@ func TestTwoEnginesTryOneItem(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			_, err = e.Run(p.ctx, engine.RunOptions{Jobs: 4})
+			_, err = e.Run(p.ctx, engine.RunOptions{Parallel: 4})
 			if err := errors.Join(err, e.Close()); err != nil {
 				t.Error(err)
 			}
@@ -356,7 +356,7 @@ func TestAThresholdStopsAllRuns(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			s, err := e.Run(p.ctx, engine.RunOptions{Jobs: 1, Watch: true})
+			s, err := e.Run(p.ctx, engine.RunOptions{Parallel: 1, Watch: true})
 			if err := errors.Join(err, e.Close()); err != nil {
 				t.Error(err)
 			}

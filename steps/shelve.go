@@ -135,7 +135,7 @@ func (c *Call) shelf() (target.Shelf, error) {
 	}
 	s, is := target.ShelfOf(t)
 	if !is {
-		return s, SystemFailure("target %s holds bags as tars or OCFL objects; what is read from has layout: bag", name)
+		return s, SystemFailure("target %s holds bags as tars or OCFL objects; a target to read from has layout: bag", name)
 	}
 	return s, nil
 }

@@ -15,15 +15,15 @@ import (
 
 type addCmd struct {
 	Paths      []string `arg:"" name:"path" help:"Files, folders or archives; each becomes one item."`
-	Workflow   string   `placeholder:"NAME" help:"The workflow; default: what the rules or the collection say."`
-	Collection string   `placeholder:"NAME" help:"The collection, whatever a rule says; without it what a rule says, or default."`
-	Label      string   `help:"What people call it; default: its name. For one path only."`
+	Workflow   string   `placeholder:"NAME" help:"The workflow; default: the rules' or the collection's."`
+	Collection string   `placeholder:"NAME" help:"The collection, in place of the rules'; default: the rules', or default."`
+	Label      string   `help:"The item's label; default: the path's name. For one path only."`
 	Lane       string   `placeholder:"NAME" help:"The lane (priority)."`
 	Batch      string   `placeholder:"NAME" help:"The batch it belongs to; begun by its first item."`
 	BatchClose bool     `help:"Close the batch afterwards, if everything was taken in."`
 	Move       bool     `help:"Move the source instead of copying it."`
 	VersionOf  string   `placeholder:"ITEM" help:"The item that it becomes the next version of. For one path only."`
-	Wait       bool     `help:"Stay until what was taken in is done, failed, or waits for people."`
+	Wait       bool     `help:"Stay until the items are done, failed, or wait for people."`
 	JSON       bool     `name:"json" help:"One JSON object a line."`
 }
 

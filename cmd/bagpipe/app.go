@@ -34,7 +34,7 @@ import (
 // globals are the options of every command.
 type globals struct {
 	Dir     string `short:"C" name:"dir" env:"BAGPIPE_WORKSPACE" placeholder:"DIR" help:"The workspace, or a folder in it; default: the current folder, from there upward."`
-	Verbose bool   `short:"v" help:"Log what happens to standard error."`
+	Verbose bool   `short:"v" help:"Write the log to standard error, too."`
 	journal.Options
 }
 
@@ -223,7 +223,7 @@ func (a *app) open(ctx context.Context) (*engine.Engine, error) {
 	if errors.As(err, &foreign) {
 		a.Talk("read-only: this workspace belongs to %s", foreign.Account)
 	} else {
-		a.Talk("warning: the workspace cannot be written to (%s); what is shown is what was committed", errorText(err))
+		a.Talk("warning: the workspace cannot be written to (%s); the committed state is shown", errorText(err))
 	}
 	return e, nil
 }

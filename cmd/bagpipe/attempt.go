@@ -73,7 +73,7 @@ func (c *stepReplayCmd) print(a *app, r attempt.Replayed) error {
 type stepProgressCmd struct {
 	Item    string `arg:"" help:"Identifier, the beginning of one, or label."`
 	Step    string `arg:"" help:"STEP, or WORKFLOW/STEP."`
-	Note    string `placeholder:"TEXT" help:"What it is at."`
+	Note    string `placeholder:"TEXT" help:"The part of the work that is being done."`
 	Percent int    `default:"-1" placeholder:"N" help:"How much of it is done, 0 to 100."`
 	Attempt string `env:"BAGPIPE_ATTEMPT" placeholder:"N-ENGINE" help:"The attempt that tells it; refused when another runs. A robot's own is taken from its environment."`
 }

@@ -157,7 +157,7 @@ type collectionCmd struct {
 
 type collectionAddCmd struct {
 	Name     string   `arg:"" help:"Letters, digits, '.', '_' and '-'."`
-	Workflow string   `placeholder:"NAME" help:"The workflow of what is dropped there; default: defaults in bagpipe.yaml."`
+	Workflow string   `placeholder:"NAME" help:"The workflow of its drops; default: defaults in bagpipe.yaml."`
 	Lane     string   `placeholder:"NAME" help:"The lane (priority); default: defaults in bagpipe.yaml."`
 	Approval []string `placeholder:"STEP" help:"A step that a person must complete for each item, such as approve."`
 }

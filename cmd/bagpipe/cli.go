@@ -29,12 +29,12 @@ type cli struct {
 type firstCommands struct {
 	Init   initCmd   `cmd:"" help:"Make a workspace."`
 	Add    addCmd    `cmd:"" help:"Take files, folders or archives in as work items."`
-	Run    runCmd    `cmd:"" help:"Take in the inbox and do what is ready."`
+	Run    runCmd    `cmd:"" help:"Take in the inbox and do the steps that are ready."`
 	Status statusCmd `cmd:"" help:"Show how the workspace stands."`
-	Queue  queueCmd  `cmd:"" help:"List what is ready and what waits for people."`
+	Queue  queueCmd  `cmd:"" help:"List the steps that are ready, and those that wait for people."`
 	Items  itemsCmd  `cmd:"" help:"List items."`
 	Show   showCmd   `cmd:"" help:"Show one item: steps, attempts, milestones, files."`
-	Why    whyCmd    `cmd:"" help:"Say what an item's steps wait for, and what would let them go on."`
+	Why    whyCmd    `cmd:"" help:"Explain why an item's steps wait, and name the commands that let them go on."`
 	Step   stepCmd   `cmd:"" help:"Act on one step of an item."`
 	Log    logCmd    `cmd:"" help:"Show the history, of one item or of all."`
 	Help   helpCmd   `cmd:"" help:"Show the help of a command."`
@@ -45,7 +45,7 @@ type intakeCommands struct {
 	Attach     admin.Attach   `cmd:"" help:"Bring an item the content that it was registered without."`
 	Read       admin.Read     `cmd:"" help:"Call a reader: a program that hands in items."`
 	Submit     farm.Submit    `cmd:"" help:"Submit files or folders to a server as work items, from any machine; needs no workspace."`
-	Explain    explainCmd     `cmd:"" help:"Say what the rules make of a path, without taking it in."`
+	Explain    explainCmd     `cmd:"" help:"Explain which rules take a path, and as which object, without taking it in."`
 	Start      startCmd       `cmd:"" help:"Start a workflow on an item that is there."`
 	Collection collectionCmd  `cmd:"" help:"List collections, or add one."`
 	Batch      batchCmd       `cmd:"" help:"List, show or close batches: items that belong together."`
@@ -53,48 +53,48 @@ type intakeCommands struct {
 }
 
 type lookCommands struct {
-	Failures   failuresCmd   `cmd:"" help:"Group what failed and waits for a person; retry by the group."`
-	Stalled    stalledCmd    `cmd:"" help:"List what has not moved for longer than usual."`
-	Stats      statsCmd      `cmd:"" help:"Show how long steps wait and run, how often they fail, where the bottleneck is and what would help."`
+	Failures   failuresCmd   `cmd:"" help:"Group the failures that wait for a person; retry by the group."`
+	Stalled    stalledCmd    `cmd:"" help:"List the steps that have not moved for longer than usual."`
+	Stats      statsCmd      `cmd:"" help:"Show how long steps wait and run, how often they fail, where the bottleneck is and how to widen it."`
 	Search     admin.Search  `cmd:"" help:"Find items by names of files, labels, identifiers and metadata."`
 	Map        admin.Map     `cmd:"" help:"Draw where items lie."`
-	Quality    admin.Quality `cmd:"" help:"Show what the checks of an item found, by level."`
+	Quality    admin.Quality `cmd:"" help:"Show the findings of an item's checks, by level."`
 	Milestones milestonesCmd `cmd:"" help:"Count how many items reached each milestone, and how long between any two."`
-	Feed       admin.Feed    `cmd:"" help:"Show what concerns a person or a collection, as an activity feed; post to it."`
+	Feed       admin.Feed    `cmd:"" help:"Show the activity feed of a person or a collection; post to it."`
 	Hold       holdCmd       `cmd:"" help:"Keep an item's steps from starting."`
 	Release    releaseCmd    `cmd:"" help:"Let a held item go on."`
 	Note       noteCmd       `cmd:"" help:"Add a word of your own to an item's history."`
 	Item       itemCmd       `cmd:"" help:"Change how an item is described: lane, label, collection, identifiers, metadata."`
 	Retire     retireCmd     `cmd:"" help:"Take the records of finished items out of the tip; the history keeps them."`
 	Recall     recallCmd     `cmd:"" help:"Bring the records of a retired item back."`
-	Cancel     cancelCmd     `cmd:"" help:"End what runs on an item, or is about to, as failed."`
+	Cancel     cancelCmd     `cmd:"" help:"End the steps that run on an item, or are about to, as failed."`
 }
 
 type settingCommands struct {
 	Serve    serve.Command  `cmd:"" help:"Run and watch as run --watch does, with pages for browsers and calls for programs."`
-	User     serve.User     `cmd:"" help:"Say who signs in to the pages."`
-	Token    serve.Token    `cmd:"" help:"Say which programs may call."`
+	User     serve.User     `cmd:"" help:"Add, list or remove the people who sign in to the pages."`
+	Token    serve.Token    `cmd:"" help:"Add, list or remove the tokens of programs that call."`
 	Workflow workflowCmd    `cmd:"" help:"List, show, check or draw workflow definitions; move items to them."`
 	Rules    rulesCmd       `cmd:"" help:"List or check the rules of recognition."`
-	Schedule admin.Schedule `cmd:"" help:"List, start, stop or fire schedules: what is done at certain times."`
+	Schedule admin.Schedule `cmd:"" help:"List, start, stop or fire schedules: work at certain times."`
 	Shutdown admin.Shutdown `cmd:"" help:"Stop all schedules, and end every engine with the last firing."`
 	Formats  admin.Formats  `cmd:"" help:"Say by which signatures formats are identified, or put newer ones in force."`
-	Check    admin.Check    `cmd:"" help:"Tell what is wrong with the settings of a workspace, or of a clone of one."`
+	Check    admin.Check    `cmd:"" help:"Check the settings of a workspace, or of a clone of one."`
 }
 
 type keepCommands struct {
 	Deposit  admin.Deposit  `cmd:"" help:"Add copies of deposited items on targets."`
-	Fixity   admin.Fixity   `cmd:"" help:"Check what is kept against the history."`
+	Fixity   admin.Fixity   `cmd:"" help:"Check the copies of items against the history."`
 	Retrieve admin.Retrieve `cmd:"" help:"Write an item's bag to a folder or into an archive, checked."`
-	Delivery admin.Delivery `cmd:"" help:"List and decide what goes to other systems by delivery rules."`
-	Export   exportCmds     `cmd:"" help:"Write what was done with items as PREMIS, METS, RDF or tables; all items as STAC."`
-	Payload  admin.Payload  `cmd:"" help:"Say whose bytes are not here, and move them between sites."`
+	Delivery admin.Delivery `cmd:"" help:"List the deliveries to other systems by delivery rules, and decide on them."`
+	Export   exportCmds     `cmd:"" help:"Write the history of items as PREMIS, METS, RDF or tables; all items as STAC."`
+	Payload  admin.Payload  `cmd:"" help:"List the items whose bytes are not here, and move bytes between sites."`
 	Dispose  admin.Dispose  `cmd:"" help:"Propose, approve and carry out that items are removed for good."`
 	Audit    admin.Audit    `cmd:"" help:"Prove the history: that each commit is the lawful event it says it is."`
 	Sign     admin.Sign     `cmd:"" help:"Sign the workspace's commits by an SSH key, from now on."`
 	Anchor   admin.Anchor   `cmd:"" help:"Sign the history as it stands, by an SSH key."`
-	Receipt  admin.Receipt  `cmd:"" help:"Print a proof of what was recorded of an item, to be verified with git alone."`
-	Backup   admin.Backup   `cmd:"" help:"Check that a backup holds what it should."`
+	Receipt  admin.Receipt  `cmd:"" help:"Print a proof of an item's records, to be verified with git alone."`
+	Backup   admin.Backup   `cmd:"" help:"Check that a backup is whole."`
 	Restore  admin.Restore  `cmd:"" help:"Make a workspace from a backup of its history."`
 	Recover  admin.Recover  `cmd:"" help:"Bring items back from their deposited bags alone."`
 	Repair   admin.Repair   `cmd:"" help:"Replace damaged and missing objects of the history, from copies."`
@@ -103,20 +103,20 @@ type keepCommands struct {
 type siteCommands struct {
 	Worker      farm.Worker       `cmd:"" help:"Do steps for an engine on another machine; needs no workspace."`
 	Workers     farm.Workers      `cmd:"" help:"Tell of the workers of this workspace, and give them orders."`
-	Monitor     farm.Monitor      `cmd:"" help:"Tell at intervals how the workers and what is on offer to them stand."`
+	Monitor     farm.Monitor      `cmd:"" help:"Tell at intervals how the workers and the offers to them stand."`
 	Broker      farm.Broker       `cmd:"" help:"Carry messages between an engine and its workers; three brokers are a cluster."`
 	Site        admin.Site        `cmd:"" help:"Name this workspace among those that share its history."`
 	Remote      farm.Remote       `cmd:"" help:"Name repositories that this workspace syncs with; let workers in."`
 	Clone       admin.Clone       `cmd:"" help:"Make a second workspace, a site of its own, of a history."`
 	Sync        admin.Sync        `cmd:"" help:"Join this workspace's history with those of other sites, through its remotes."`
 	Own         admin.Own         `cmd:"" help:"Give items to a site, whose engines do their steps from then on."`
-	Conflict    admin.Conflict    `cmd:"" help:"List, show and settle what two histories said differently of an item."`
+	Conflict    admin.Conflict    `cmd:"" help:"List, show and settle the values of an item in which two histories differ."`
 	Divergences admin.Divergences `cmd:"" help:"List the steps that two sites did with other outputs, though they were given the same."`
 	MergeDriver admin.MergeDriver `cmd:"" name:"merge-driver" help:"Have git join records in a clone."`
 }
 
 type toolCommands struct {
-	Doctor     admin.Doctor    `cmd:"" help:"Look at what the workspace stands on: account, mounts, file system, clock, space, Git, programs."`
+	Doctor     admin.Doctor    `cmd:"" help:"Look at the ground of the workspace: account, mounts, file system, clock, space, Git, programs."`
 	Maintain   maintainCmd     `cmd:"" help:"Join the store's small packs; a running engine does so by itself."`
 	Bag        bagtool.Bag     `cmd:"" help:"Make, validate, change, complete and serialize BagIt bags; needs no workspace."`
 	Archive    bagtool.Archive `cmd:"" help:"List, check, extract or pack an archive; needs no workspace."`

@@ -18,10 +18,10 @@ import (
 )
 
 type explainCmd struct {
-	Path       []string    `arg:"" help:"What would be dropped; it is only read."`
+	Path       []string    `arg:"" help:"The drop: a file, folder or archive; it is only read."`
 	Collection layout.Name `default:"default" placeholder:"NAME" help:"As if dropped in inbox/NAME; default."`
 	Rules      []string    `placeholder:"FILE" help:"Ask this rule file, too, as if it were in rules/; in the place of one of the same name. May be given several times."`
-	All        bool        `help:"What every rule said; default: the three that come nearest of those that said no."`
+	All        bool        `help:"Print every rule's answer; default: of those that said no, the three that come nearest."`
 	JSON       bool        `name:"json" help:"Print one JSON object a line."`
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 type failuresCmd struct {
-	List  failuresListCmd  `cmd:"" default:"withargs" help:"Group what failed and waits for a person by workflow, step, kind and message."`
+	List  failuresListCmd  `cmd:"" default:"withargs" help:"Group the failures that wait for a person by workflow, step, kind and message."`
 	Retry failuresRetryCmd `cmd:"" help:"Let whole groups be tried again."`
 }
 
@@ -36,7 +36,7 @@ func (c *failuresArgs) check(e *engine.Engine) error {
 
 type failuresListCmd struct {
 	failuresArgs
-	Retrying bool `help:"What failed and is tried again by itself, instead."`
+	Retrying bool `help:"List the failures that are tried again by themselves, instead."`
 	JSON     bool `name:"json" help:"Print JSON."`
 }
 

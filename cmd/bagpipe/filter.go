@@ -27,7 +27,7 @@ type placeArgs struct {
 	Batch      string        `placeholder:"NAME" help:"Only this batch."`
 	Reached    string        `placeholder:"MILESTONE" help:"Only items that reached this milestone."`
 	Failure    string        `aliases:"match" placeholder:"TEXT" help:"Only where the message of a failed step holds this."`
-	Older      time.Duration `placeholder:"TIME" help:"Only what has not moved for so long, as in 36h."`
+	Older      time.Duration `placeholder:"TIME" help:"Only items that have not moved for so long, as in 36h."`
 	Where      string        `placeholder:"CONDITION" help:"Only items of which this holds, as in 'metadata.year >= 1990'."`
 }
 
@@ -82,7 +82,7 @@ const askAbove = 100
 
 // sureArgs are what acts on many items take.
 type sureArgs struct {
-	DryRun bool `help:"Print what would be done, and change nothing."`
+	DryRun bool `help:"Print the changes, and make none."`
 	Yes    bool `short:"y" help:"Do not ask, however many items there are."`
 
 	single bool // a person decides about one item: more are asked about on a terminal

@@ -133,7 +133,7 @@ func goldenHistory(t *testing.T, dir string) {
 	// One item at a time: of several the order is nobody's.
 	run := func() {
 		t.Helper()
-		_, err := e.Run(context.WithoutCancel(ctx), engine.RunOptions{Jobs: 1})
+		_, err := e.Run(context.WithoutCancel(ctx), engine.RunOptions{Parallel: 1})
 		check(err)
 	}
 	var ids []layout.ItemID

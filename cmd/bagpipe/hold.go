@@ -145,7 +145,7 @@ type noteCmd struct{ holdArgs }
 // Validate is called by kong.
 func (c *noteCmd) Validate() error {
 	if strings.TrimSpace(c.Message) == "" {
-		return errors.New("expected -m TEXT: what is to be noted")
+		return errors.New("expected -m TEXT: the note")
 	}
 	return c.holdArgs.Validate()
 }
@@ -166,10 +166,10 @@ type itemCmd struct {
 // named by --to-….
 type itemSetCmd struct {
 	holdArgs
-	Label        string            `placeholder:"TEXT" help:"What people call it."`
+	Label        string            `placeholder:"TEXT" help:"The item's label."`
 	ToLane       string            `placeholder:"NAME" help:"The lane it is in from now on."`
 	ToCollection string            `placeholder:"NAME" help:"The collection it is in from now on."`
-	Identifier   map[string]string `placeholder:"KIND=VALUE" mapsep:"none" help:"What people know it by, as in barcode=36105; KIND= removes it."`
+	Identifier   map[string]string `placeholder:"KIND=VALUE" mapsep:"none" help:"An identifier of the item, as in barcode=36105; KIND= removes it."`
 	Metadata     map[string]string `placeholder:"KEY=VALUE" mapsep:"none" help:"A key of its metadata; a value that is JSON is taken as such; KEY= removes it."`
 }
 

@@ -25,10 +25,10 @@ type itemsCmd struct {
 	Limit    int    `placeholder:"N" help:"N items alone."`
 	Skip     int    `placeholder:"N" help:"Not the first N."`
 	Parent   string `placeholder:"ITEM" help:"Only the children of this item."`
-	Facets   bool   `help:"Count the items by what they have in common, instead of listing them."`
+	Facets   bool   `help:"Count the items by the values they have in common, instead of listing them."`
 	Warnings bool   `help:"List the steps that were completed with warnings, instead of the items."`
 
-	Columns []string `placeholder:"PATHS" help:"Print these, with commas between them: item, label, status, step and what else is listed, or paths of the records, as in metadata.title, source.bytes or execution.milestones.archived."`
+	Columns []string `placeholder:"PATHS" help:"Print these columns, with commas between them: item, label, status, step and others of the list, or paths of the records, as in metadata.title, source.bytes or execution.milestones.archived."`
 	CSV     bool     `name:"csv" xor:"form" help:"Print comma-separated values, with a heading."`
 	JSON    bool     `name:"json" xor:"form" help:"Print JSON."`
 }
@@ -217,7 +217,7 @@ func printItems(a *app, rows []ask.ItemRow) error {
 }
 
 type exportCmds struct {
-	Records exportCmd  `cmd:"" default:"withargs" help:"Write what was done with items as PREMIS, METS, RDF (turtle, jsonld) or tables (csv, jsonl)."`
+	Records exportCmd  `cmd:"" default:"withargs" help:"Write the history of items as PREMIS, METS, RDF (turtle, jsonld) or tables (csv, jsonl)."`
 	Stac    admin.STAC `cmd:"" help:"Keep a folder up to date as a static STAC catalog of all items."`
 }
 

@@ -73,7 +73,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	defer stop()
 	kctx.Bind(app.Screen, screen.Around(app.workspaceDir()), admin.Open(app.open), admin.Program(thisProgram()), admin.Options(app.options), bagtool.Agent("Bagpipe "+version),
 		farm.Bench{Stays: app.stays, Drain: app.drain, Version: version, Resolve: app.resolve},
-		serve.Bench{Open: app.openTo, Watch: app.watch, Stays: func() { app.stays(resumes) }, Jobs: jobsOr, Drain: app.drain, Words: remedyWords{}, Version: version})
+		serve.Bench{Open: app.openTo, Watch: app.watch, Stays: func() { app.stays(resumes) }, AtOnce: parallelOr, Drain: app.drain, Words: remedyWords{}, Version: version})
 	kctx.BindTo(ctx, (*context.Context)(nil))
 	code := app.code(kctx.Run(app))
 	if app.log != nil {

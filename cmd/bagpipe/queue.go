@@ -21,12 +21,12 @@ type queueCmd struct {
 	Which  string `arg:"" optional:"" placeholder:"QUEUE" help:"A named queue, or WORKFLOW, WORKFLOW/STEP or /STEP; default: all that is ready."`
 	Where  string `placeholder:"CONDITION" help:"Only items of which this holds, as in 'metadata.year >= 1990'."`
 	Limit  int    `placeholder:"N" help:"The first N alone."`
-	For    string `placeholder:"WHO" enum:",robots,people" default:"" help:"Only what is ready for robots, or what waits for people."`
-	People bool   `help:"Only what waits for people, as --for=people."`
+	For    string `placeholder:"WHO" enum:",robots,people" default:"" help:"Only steps that are ready for robots, or steps that wait for people."`
+	People bool   `help:"Only steps that wait for people, as --for=people."`
 	Count  bool   `help:"Print how many would be listed, alone."`
 	Watch  bool   `help:"Stay, and print again when the answer is another; ends with Ctrl-C."`
 	List   bool   `help:"List the queues, with how many are ready in each."`
-	Verify bool   `help:"Read every item anew, and compare with what the queues are made from."`
+	Verify bool   `help:"Read every item anew, and compare it with the queues' index."`
 	Schema bool   `help:"Print the JSON Schema of named queues; needs no workspace."`
 	JSON   bool   `name:"json" help:"Print JSON."`
 }

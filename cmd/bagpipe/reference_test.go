@@ -75,6 +75,40 @@ func TestReferenceCommands(t *testing.T) {
 	}
 }
 
+// synonyms are the words for a step's work that Bagpipe does not use: the field's are step,
+// robot, attempt.
+var synonyms = regexp.MustCompile(`(?i)\b(jobs?|tasks?)\b`)
+
+// No command, option or argument is called or explained by a synonym of the field's words; and
+// a help names the thing that it speaks of: items, steps, drops; never "what …".
+func TestHelpUsesTheFieldsWords(t *testing.T) {
+	parser, err := kong.New(&cli{}, kong.Name("bagpipe"), kong.Vars{"version": version})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var visit func(*kong.Node)
+	visit = func(n *kong.Node) {
+		words := []string{n.Name, n.Help, n.Detail}
+		for _, f := range n.Flags {
+			words = append(words, f.Name, f.Help)
+		}
+		for _, p := range n.Positional {
+			words = append(words, p.Name, p.Help)
+		}
+		for _, w := range words {
+			for _, shunned := range []*regexp.Regexp{synonyms, regexp.MustCompile(`(?i)\bwhat\b`)} {
+				if found := shunned.FindString(w); found != "" {
+					t.Errorf("%s: %q in %q", n.Path(), found, w)
+				}
+			}
+		}
+		for _, child := range n.Children {
+			visit(child)
+		}
+	}
+	visit(parser.Model.Node)
+}
+
 // trailerKeys finds the keys of trailers in the sources of commits' messages.
 var trailerKeys = regexp.MustCompile(`(?:\{|Trailer\s*= )"(Bagpipe-[A-Za-z0-9-]+)"[,\s]`)
 

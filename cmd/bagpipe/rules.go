@@ -16,7 +16,7 @@ import (
 
 type rulesCmd struct {
 	List    rulesListCmd    `cmd:"" default:"withargs" help:"List the rules in force, in the order in which they are asked."`
-	Check   rulesCheckCmd   `cmd:"" help:"Tell what is wrong with rule files; in a workspace also whether there is what they name. Exit code 1: one is broken."`
+	Check   rulesCheckCmd   `cmd:"" help:"Check rule files; in a workspace also that the collections, workflows and lanes they name are there. Exit code 1: one is broken."`
 	Shipped rulesShippedCmd `cmd:"" help:"Print a rule file that comes with Bagpipe, or list them; needs no workspace."`
 	Schema  rulesSchemaCmd  `cmd:"" help:"Print the JSON Schema of rule files; needs no workspace."`
 }

@@ -28,28 +28,28 @@ import (
 )
 
 type runCmd struct {
-	Watch bool `help:"Stay, and take in what is dropped; ends with SIGTERM or Ctrl-C."`
-	Jobs  int  `short:"j" placeholder:"N" help:"Steps at once; default: the number of cores."`
+	Watch    bool `help:"Stay, and take in drops as they come; ends with SIGTERM or Ctrl-C."`
+	Parallel int  `short:"j" placeholder:"N" help:"Steps at once; default: the number of cores."`
 
 	Item        []string `placeholder:"ITEM" help:"Work on this item alone, not on the inbox; may be given several times."`
 	Step        string   `placeholder:"STEP" help:"With --item: do this step alone; STEP or WORKFLOW/STEP."`
 	On          string   `placeholder:"WORKER" help:"With --item: the worker that is to do the steps that are placed on workers; the engine that serves workers gives them to it."`
 	Queue       string   `placeholder:"NAME" help:"Work on this queue alone, not on the inbox: a named one, WORKFLOW, WORKFLOW/STEP or /STEP."`
-	Batch       string   `placeholder:"NAME" help:"What is taken in from the inbox is one batch, closed when the inbox has been taken in."`
+	Batch       string   `placeholder:"NAME" help:"Make the inbox's drops one batch, closed when all of them have been taken in."`
 	Metrics     string   `placeholder:"ADDR" help:"With --watch: answer /metrics, for Prometheus, and /healthz on this address, as in :9464; without a host on this machine alone."`
 	RetryFailed bool     `help:"First let every failed step be tried again."`
-	FailFast    bool     `help:"Start nothing new once a step has failed for good; what runs is finished."`
+	FailFast    bool     `help:"Start nothing new once a step has failed for good; steps at work are finished."`
 
 	Traces string `placeholder:"URL" help:"Send traces of the items' steps to a collector (OpenTelemetry, OTLP over HTTP), as in http://localhost:4318/v1/traces; of programs built with -tags otel."`
 
 	JSON  bool `name:"json" help:"Print the summary as JSON."`
-	Quiet bool `short:"q" help:"Print the summary, and what a person must know, alone; nothing where nothing was done."`
+	Quiet bool `short:"q" help:"Print the summary, and news for a person, alone; nothing where nothing was done."`
 }
 
 // Validate is called by kong.
 func (c *runCmd) Validate() error {
-	if c.Jobs < 0 || c.Jobs > 1024 {
-		return errors.New("--jobs: expected 1 to 1024, or 0 for the number of cores")
+	if c.Parallel < 0 || c.Parallel > 1024 {
+		return errors.New("--parallel: expected 1 to 1024, or 0 for the number of cores")
 	}
 	if c.Step != "" {
 		if _, _, err := splitStep(c.Step); err != nil {
@@ -80,9 +80,9 @@ func (c *runCmd) Validate() error {
 
 func (c *runCmd) Run(ctx context.Context, a *app) error {
 	a.stays(resumes)
-	jobs := jobsOr(c.Jobs)
+	parallel := parallelOr(c.Parallel)
 	for told := false; ; told = true {
-		err := c.run(ctx, a, jobs)
+		err := c.run(ctx, a, parallel)
 		if !c.Watch || !fullDisk(err) && !(fullDisk(a.unwritable) && errors.Is(err, gitstore.ErrReadOnly)) {
 			return err
 		}
@@ -100,7 +100,7 @@ func (c *runCmd) Run(ctx context.Context, a *app) error {
 }
 
 // resumes is what a run, and an engine that serves, answer the first signal with.
-const resumes = "stopping: what runs is finished first; a second signal stops it, and it is resumed at the next start"
+const resumes = "stopping: steps at work are finished first; a second signal stops them, and they are resumed at the next start"
 
 // stays prepares a process that works for long, and answers the first signal with a text.
 func (a *app) stays(stopping string) {
@@ -113,8 +113,8 @@ func (a *app) stays(stopping string) {
 	signal.Ignore(syscall.SIGPIPE) // a run outlives who reads what it prints
 }
 
-// jobsOr is how many steps run at once.
-func jobsOr(asked int) int {
+// parallelOr is how many steps run at once.
+func parallelOr(asked int) int {
 	if asked > 0 {
 		return asked
 	}
@@ -128,7 +128,7 @@ func fullDisk(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-func (c *runCmd) run(ctx context.Context, a *app, jobs int) error {
+func (c *runCmd) run(ctx context.Context, a *app, parallel int) error {
 	watched, err := c.listen()
 	if err != nil {
 		return err
@@ -136,7 +136,9 @@ func (c *runCmd) run(ctx context.Context, a *app, jobs int) error {
 	if watched != nil {
 		defer watched.Close()
 	}
-	return a.with(ctx, func(e *engine.Engine) error { return c.on(ctx, a, e, engine.RunOptions{Jobs: jobs, Metrics: watched}) })
+	return a.with(ctx, func(e *engine.Engine) error {
+		return c.on(ctx, a, e, engine.RunOptions{Parallel: parallel, Metrics: watched})
+	})
 }
 
 // on runs on an engine that was opened; o says how many steps at once, and who counts.
@@ -152,7 +154,7 @@ func (c *runCmd) on(ctx context.Context, a *app, e *engine.Engine, o engine.RunO
 		}
 		items = append(items, id)
 	}
-	c.tellStart(a, e, o.Jobs)
+	c.tellStart(a, e, o.Parallel)
 	p := newProgress(a, c.Quiet, c.Watch, e.Ask.Running)
 	o.Watch, o.Drain, o.Report = c.Watch, a.drain, p.report
 	if c.Traces != "" {
@@ -231,13 +233,13 @@ func failFast(o *engine.RunOptions, ended <-chan struct{}) {
 }
 
 // watch is run --watch on an engine that was opened, beside the pages.
-func (a *app) watch(ctx context.Context, e *engine.Engine, jobs int, counts *metrics.Metrics, workers *remote.Remote) error {
+func (a *app) watch(ctx context.Context, e *engine.Engine, parallel int, counts *metrics.Metrics, workers *remote.Remote) error {
 	c := runCmd{Watch: true}
-	return c.on(ctx, a, e, engine.RunOptions{Jobs: jobs, Counts: counts, Workers: workers})
+	return c.on(ctx, a, e, engine.RunOptions{Parallel: parallel, Counts: counts, Workers: workers})
 }
 
 // tellStart says what begins to run, where that is kept: by a service, and in a log.
-func (c *runCmd) tellStart(a *app, e *engine.Engine, jobs int) {
+func (c *runCmd) tellStart(a *app, e *engine.Engine, parallel int) {
 	in := e.Settings.Current()
 	tip := "?"
 	if v, err := e.Ledger.Store.Tip(); err == nil {
@@ -245,7 +247,7 @@ func (c *runCmd) tellStart(a *app, e *engine.Engine, jobs int) {
 	}
 	if a.Log != nil {
 		a.Log.Info("started", "version", version, "workspace", e.Ledger.Root, "commit", tip, "workflows", len(in.Workflows), "rules", len(in.Rules),
-			"queues", len(in.Queues), "store", in.Settings.StoreDir(e.Ledger.Root), "jobs", jobs, "watch", c.Watch)
+			"queues", len(in.Queues), "store", in.Settings.StoreDir(e.Ledger.Root), "parallel", parallel, "watch", c.Watch)
 	}
 	if beside, err := e.Ask.Beside(); err == nil && !c.Quiet { // what is in the way of telling keeps no run
 		for _, other := range beside {
@@ -254,7 +256,7 @@ func (c *runCmd) tellStart(a *app, e *engine.Engine, jobs int) {
 	}
 	if c.Watch && !c.Quiet {
 		a.Say(fmt.Sprintf("bagpipe %s: %s at commit %.12s, %s, %s, store %s, %s at once", version, e.Ledger.Root, tip,
-			screen.Count(len(in.Workflows), "workflow"), screen.Count(len(in.Rules), "rule"), in.Settings.StoreDir(e.Ledger.Root), screen.Count(jobs, "step")))
+			screen.Count(len(in.Workflows), "workflow"), screen.Count(len(in.Rules), "rule"), in.Settings.StoreDir(e.Ledger.Root), screen.Count(parallel, "step")))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -87,6 +88,9 @@ func TestServeAnswersAsJSON(t *testing.T) {
 	spec := s.ask("GET", "/api/v1/openapi.json", "").body
 	if v := gjson.Get(spec, "openapi").String(); !strings.HasPrefix(v, "3.1") || gjson.Get(spec, "paths.@keys.#").Int() < 25 {
 		t.Errorf("OpenAPI %s, paths %s", v, gjson.Get(spec, "paths.@keys"))
+	}
+	if found := regexp.MustCompile(`(?i)\b\w*(job|task)s?\b`).FindString(spec); found != "" {
+		t.Errorf("the OpenAPI document says %q", found)
 	}
 	data, file := s.ask("GET", "/api/v1/items/"+item+"/files", ""), ""
 	if file = gjson.Get(data.body, "0.path").String(); file == "" {

@@ -54,14 +54,14 @@ func TestServeStopsAnActOnMany(t *testing.T) {
 		t.Errorf("stopped: %d %.300s", a.code, a.body)
 	}
 	goOn()
-	var job gjson.Result
+	var seen gjson.Result
 	b.await("the end", func() bool {
-		job = gjson.Parse(s.ask("GET", at, "").body)
-		return job.Get("ended").Bool()
+		seen = gjson.Parse(s.ask("GET", at, "").body)
+		return seen.Get("ended").Bool()
 	})
-	done := int(job.Get("done").Int())
-	if done == 0 || done == items || int(job.Get("items.#(done==true)#|#").Int()) != done || job.Get("refused").Int() != 0 {
-		t.Errorf("%d done, of %d: %.300s", done, items, job)
+	done := int(seen.Get("done").Int())
+	if done == 0 || done == items || int(seen.Get("items.#(done==true)#|#").Int()) != done || seen.Get("refused").Int() != 0 {
+		t.Errorf("%d done, of %d: %.300s", done, items, seen)
 	}
 	b.await("what was done", func() bool { return completed() == done })
 	if s.ask("DELETE", at, ""); completed() != done || strings.Count(b.ok("log", "--json"), `"look: completed`) != done {

@@ -26,7 +26,7 @@ type showCmd struct {
 	Step    string `arg:"" optional:"" help:"STEP, or WORKFLOW/STEP: its attempts alone."`
 	Printed bool   `help:"Print the log of the step's last attempt that has one; so does --log, without a file."`
 	Files   bool   `help:"List every file; default: the first ten."`
-	Rules   bool   `help:"What every rule said that was asked."`
+	Rules   bool   `help:"Print the answer of every rule that was asked."`
 	JSON    bool   `name:"json" help:"Print JSON."`
 }
 

@@ -190,7 +190,7 @@ func printStatus(a *app, s ask.Status, causes []ask.FailureGroup) error {
 	a.List("Held", linesOf(s.Holds, holdLine))
 	a.List("Not taken in", s.Pauses)
 	a.List("In the inbox", linesOf(s.Inbox, ask.InboxRow.String))
-	a.List("Rejected (kept in rejected/; what is mended can be moved back into the inbox)", linesOf(s.Rejected, rejectedLine))
+	a.List("Rejected (kept in rejected/; a mended drop can be moved back into the inbox)", linesOf(s.Rejected, rejectedLine))
 	a.List("In progress", linesOf(s.Running, runningLine))
 	a.List("Not claimed", s.Cold)
 	a.List("Running", s.Engines)

@@ -17,9 +17,9 @@ import (
 )
 
 type stepCmd struct {
-	Complete stepCompleteCmd `cmd:"" help:"Complete a step, as a person: approve, or what was done by hand."`
+	Complete stepCompleteCmd `cmd:"" help:"Complete a step, as a person: an approval, or work done by hand."`
 	Skip     stepSkipCmd     `cmd:"" help:"Skip a step: it is not applicable to this item."`
-	Fail     stepFailCmd     `cmd:"" help:"Fail a step: the producer must fix what was dropped."`
+	Fail     stepFailCmd     `cmd:"" help:"Fail a step: the producer must fix the drop."`
 	Retry    stepRetryCmd    `cmd:"" help:"Let a failed step be tried again."`
 	Reset    stepResetCmd    `cmd:"" help:"Let a step be done anew, whatever became of it."`
 	Disable  stepDisableCmd  `cmd:"" help:"Take a step out of the flow, for all items."`
@@ -80,7 +80,7 @@ type (
 	stepFailCmd     struct{ decideArgs }
 	stepRetryCmd    struct {
 		stepArgs
-		Status string `placeholder:"STATUS" enum:",failed" default:"" help:"With a filter, or as one: failed, which is what is tried again."`
+		Status string `placeholder:"STATUS" enum:",failed" default:"" help:"With a filter, or as one: failed; only failed steps are tried again."`
 		On     string `placeholder:"WORKER" help:"The worker that is to do it, and the item's other steps that are placed on workers."`
 	}
 )

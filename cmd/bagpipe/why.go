@@ -62,7 +62,7 @@ func (c *whyCmd) Run(ctx context.Context, a *app) error {
 }
 
 type stalledCmd struct {
-	Longer time.Duration `name:"longer-than" placeholder:"TIME" help:"What has not moved for so long, as in 36h, whatever it waits for."`
+	Longer time.Duration `name:"longer-than" placeholder:"TIME" help:"List the steps that have not moved for so long, as in 36h, for any reason."`
 	JSON   bool          `name:"json" help:"Print JSON."`
 }
 

@@ -21,7 +21,7 @@ import (
 type workflowCmd struct {
 	List  workflowListCmd  `cmd:"" default:"withargs" help:"List the definitions in force."`
 	Show  workflowShowCmd  `cmd:"" help:"Print a definition as it is in force."`
-	Check workflowCheckCmd `cmd:"" help:"Tell what is wrong with a definition; needs no workspace."`
+	Check workflowCheckCmd `cmd:"" help:"Check a definition; needs no workspace."`
 	Graph workflowGraphCmd `cmd:"" help:"Draw a definition, for Mermaid or Graphviz."`
 
 	Migrate    workflowMigrateCmd    `cmd:"" help:"Move items to the definition in force."`

@@ -352,7 +352,7 @@ func (fi *Figures) advise(t queue.Times, s StepStats, worst bool) (advice []faul
 		advice = append(advice, fault.Advice{Text: fmt.Sprintf("%s takes %s (median), but one in twenty over %s; a timeout: in its definition would bound that", name, short(t.Ran.Median), short(t.Ran.P95))})
 	}
 	if !worst && t.Ready == 0 && t.Running == 0 && t.Completed > 0 && t.Waiting >= often && t.Person == 0 {
-		advice = append(advice, fault.Advice{Text: fmt.Sprintf("%s is idle though %d items are yet to come to it: what is before it holds them up", name, t.Waiting)})
+		advice = append(advice, fault.Advice{Text: fmt.Sprintf("%s is idle though %d items are yet to come to it: the step before it holds them up", name, t.Waiting)})
 	}
 	if t.Waited.N >= often && t.Ran.Median > 0 && t.Waited.Median > long*t.Ran.Median && !worst && t.Ready >= often && !t.Manual {
 		advice = append(advice, fault.Advice{Text: fmt.Sprintf("%s: items wait %s and run %s (medians): there are more of them than it keeps up with", name, short(t.Waited.Median), short(t.Ran.Median))})

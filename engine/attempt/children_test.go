@@ -180,7 +180,7 @@ func (y *nursery) left() (found []string) {
 func TestChildrenAreRegistered(t *testing.T) {
 	y := newNursery(t, 600)
 	y.do(func(e *engine.Engine) {
-		s, err := e.Run(context.Background(), engine.RunOptions{Jobs: 2})
+		s, err := e.Run(context.Background(), engine.RunOptions{Parallel: 2})
 		y.must(err)
 		if s.Steps[state.Completed] != 602 {
 			t.Errorf("%+v", s)
@@ -213,7 +213,7 @@ func TestALostAttemptRegistersNoChild(t *testing.T) {
 		t.Errorf("%v", left)
 	}
 	y.do(func(e *engine.Engine) {
-		_, err := e.Run(context.Background(), engine.RunOptions{Jobs: 2})
+		_, err := e.Run(context.Background(), engine.RunOptions{Parallel: 2})
 		y.must(err)
 	})
 	y.settled(3)
@@ -230,7 +230,7 @@ func TestACrashWhileChildrenAreRegistered(t *testing.T) {
 				y.crash(w, at)
 			})
 			y.do(func(e *engine.Engine) {
-				_, err := e.Run(context.Background(), engine.RunOptions{Jobs: 2})
+				_, err := e.Run(context.Background(), engine.RunOptions{Parallel: 2})
 				y.must(err)
 			})
 			y.settled(n)
@@ -270,7 +270,7 @@ func TestSomethingInAChildsPlace(t *testing.T) {
 	y.do(func(e *engine.Engine) {
 		last = layout.ChildID(y.item, "parents.1", "breed", "pupil-299")
 		put(t, e.Ledger.Path(layout.ItemDir(last)), map[string]string{"source/pupil-299": "another's"})
-		_, err := e.Run(context.Background(), engine.RunOptions{Jobs: 2})
+		_, err := e.Run(context.Background(), engine.RunOptions{Parallel: 2})
 		y.must(err)
 		d, err := e.Ask.Show(context.Background(), y.item)
 		y.must(err)
@@ -283,7 +283,7 @@ func TestSomethingInAChildsPlace(t *testing.T) {
 	options.Now = func() time.Time { return time.Now().Add(time.Hour) } // when it is tried again
 	e, err := engine.Open(context.Background(), y.root, options)
 	y.must(err)
-	_, err = e.Run(context.Background(), engine.RunOptions{Jobs: 2})
+	_, err = e.Run(context.Background(), engine.RunOptions{Parallel: 2})
 	y.must(errors.Join(err, e.Close()))
 	y.settled(300)
 	want(t, filepath.Join(y.root, layout.ItemDir(last)), map[string]string{"source/pupil-299": "pupil-299"})
@@ -295,7 +295,7 @@ func TestChildrenOfAnotherTime(t *testing.T) {
 	y := newNursery(t, 3)
 	run := func() {
 		y.do(func(e *engine.Engine) {
-			_, err := e.Run(context.Background(), engine.RunOptions{Jobs: 2})
+			_, err := e.Run(context.Background(), engine.RunOptions{Parallel: 2})
 			y.must(err)
 		})
 	}
@@ -331,7 +331,7 @@ func TestChildrenOfChildren(t *testing.T) {
 		return children, err
 	}
 	y.do(func(e *engine.Engine) {
-		s, err := e.Run(context.Background(), engine.RunOptions{Jobs: 2})
+		s, err := e.Run(context.Background(), engine.RunOptions{Parallel: 2})
 		y.must(err)
 		if s.Steps[state.Completed] != 3*2+4 {
 			t.Errorf("%+v", s)
@@ -392,7 +392,7 @@ func TestGenerationsEnd(t *testing.T) {
 	y := newNursery(t, 1)
 	y.child = "parents"
 	y.do(func(e *engine.Engine) {
-		s, err := e.Run(context.Background(), engine.RunOptions{Jobs: 2})
+		s, err := e.Run(context.Background(), engine.RunOptions{Parallel: 2})
 		y.must(err)
 		if len(s.Failed) != 1 || s.Failed[0].Kind != state.ContentKind || !strings.Contains(s.Failed[0].Message, "8 deep") {
 			t.Errorf("%+v", s.Failed)

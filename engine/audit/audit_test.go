@@ -68,7 +68,7 @@ func worked(t *testing.T) (root string) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := e.Run(ctx, engine.RunOptions{Jobs: 2}); err != nil {
+	if _, err := e.Run(ctx, engine.RunOptions{Parallel: 2}); err != nil {
 		t.Fatal(err)
 	}
 	if err := e.Close(); err != nil {

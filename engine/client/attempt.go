@@ -62,7 +62,7 @@ func (a *Attempt) Fetch(ctx context.Context, f wire.File, to io.Writer) error {
 		return fmt.Errorf("fetch %s: %w", f.Path, err)
 	}
 	if hex.EncodeToString(sum.Sum(nil)) != f.SHA256 {
-		return fmt.Errorf("fetch %s: what came is not the file", f.Path)
+		return fmt.Errorf("fetch %s: other bytes came than those of the file", f.Path)
 	}
 	return nil
 }

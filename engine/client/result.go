@@ -264,7 +264,7 @@ func (r *Result) saveFile(ctx context.Context, root *os.Root, f wire.File) error
 		sum := sha256.New()
 		_, err = io.Copy(io.MultiWriter(out, sum), res.Body)
 		if err = errors.Join(err, out.Close()); err == nil && hex.EncodeToString(sum.Sum(nil)) != f.SHA256 {
-			err = errors.New("what came is not the file")
+			err = errors.New("other bytes came than those of the file")
 		}
 		return err
 	})

@@ -40,7 +40,7 @@ func (k *Keeper) Refuse(ctx context.Context, by ledger.Actor, id layout.ItemID, 
 			d.State = layout.DeliveryForbidden
 			return nil
 		}
-		return refusedf("the delivery of item %s to %s is %s; what a target holds is taken back, not refused", id.Short(), to, d.State)
+		return refusedf("the delivery of item %s to %s is %s; a delivered object is taken back, not refused", id.Short(), to, d.State)
 	})
 }
 

@@ -111,7 +111,7 @@ func (c *Checks) sweepAside(ctx context.Context, r Result, name layout.Name, ver
 		return nil // the next look does it
 	}
 	if err != nil {
-		return fmt.Errorf("item %s: target %s: what a mend set aside: %w", r.Item.Short(), name, err)
+		return fmt.Errorf("item %s: target %s: bytes that a mend set aside: %w", r.Item.Short(), name, err)
 	}
 	return nil
 }

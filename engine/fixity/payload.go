@@ -130,7 +130,7 @@ func PayloadGet(ctx context.Context, c *Checks, id layout.ItemID, from string) (
 	if err := verifyParts(ctx, c, r, scratch, &out); err != nil {
 		var wrong damage
 		if errors.As(err, &wrong) {
-			err = fault.New(fault.Damaged, fmt.Sprintf("item %s: what came from %s is not what the history says: %s", id.Short(), from, wrong))
+			err = fault.New(fault.Damaged, fmt.Sprintf("item %s: the files from %s are not those of the history: %s", id.Short(), from, wrong))
 		}
 		return out, errors.Join(err, disk.RemoveTree(scratch))
 	}

@@ -74,7 +74,7 @@ func (c *Checks) Retrieve(ctx context.Context, id layout.ItemID, version int, fr
 	case absent(err) && r.elsewhere != "":
 		err = r.isElsewhere()
 	case absent(err):
-		err = fault.New(fault.NotFound, fmt.Sprintf("version %d of item %s was not deposited; what is kept of it is in %s", out.Version, id.Short(), layout.VersionDir(id, out.Version)))
+		err = fault.New(fault.NotFound, fmt.Sprintf("version %d of item %s was not deposited; its files are in %s", out.Version, id.Short(), layout.VersionDir(id, out.Version)))
 	}
 	return out, err
 }

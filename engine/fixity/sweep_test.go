@@ -62,7 +62,7 @@ func newBench(t *testing.T, items int) *bench {
 		b.must(err)
 		b.item = append(b.item, a.Item)
 	}))
-	_, err = b.e.Run(t.Context(), engine.RunOptions{Jobs: 2})
+	_, err = b.e.Run(t.Context(), engine.RunOptions{Parallel: 2})
 	b.must(err)
 	return b
 }

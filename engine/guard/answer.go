@@ -249,7 +249,7 @@ func (v *verdict) text() string {
 		}
 		said = append(said, b.by()+" "+ledger.Printable(ledger.OneLine(state.Breaches(b.what), 1500)))
 	}
-	end := ". What was acknowledged stands again; what was pushed is in that commit. If all is well, release the item."
+	end := ". The acknowledged records stand again; the pushed ones are in that commit. If all is well, release the item."
 	if slices.ContainsFunc(v.breaches, func(b breach) bool { return b.forged }) {
 		end = ". Attempts are kept, as they only grow: reset the steps of those that were not made so. If all is well, release the item."
 	}

@@ -106,7 +106,7 @@ func TestTwoEnginesAnswerOnePush(t *testing.T) {
 	file := layout.ItemDir(item) + "/" + layout.ExecutionJSON
 	record := func() string { return git(t, h.root, "show", "HEAD:"+file) }
 	first := record()
-	_, err := ran.Run(ctx, engine.RunOptions{Jobs: 1})
+	_, err := ran.Run(ctx, engine.RunOptions{Parallel: 1})
 	must(t, err)
 	other := h.open()
 
@@ -129,7 +129,7 @@ func TestTwoEnginesAnswerOnePush(t *testing.T) {
 	}
 	h.warns = nil
 	again := h.open()
-	_, err = again.Run(ctx, engine.RunOptions{Jobs: 2})
+	_, err = again.Run(ctx, engine.RunOptions{Parallel: 2})
 	must(t, err)
 	must(t, again.Close())
 	if len(h.warns) != 0 {
@@ -147,7 +147,7 @@ func TestAWindowTooLongToGoThrough(t *testing.T) {
 	must(t, behind.Ledger.Store.Refresh(ctx))
 	must(t, behind.Guard.LookAtFew(ctx))
 	behind.Guard.Most(1)
-	_, err := ran.Run(ctx, engine.RunOptions{Jobs: 1})
+	_, err := ran.Run(ctx, engine.RunOptions{Parallel: 1})
 	must(t, err)
 	must(t, behind.Ledger.Store.Refresh(ctx))
 	must(t, behind.Guard.LookAtFew(ctx))
@@ -178,7 +178,7 @@ func TestLookingAheadFindsTheSame(t *testing.T) {
 	for range 3 {
 		dirs = append(dirs, layout.ItemDir(h.add(e)))
 	}
-	_, err := e.Run(ctx, engine.RunOptions{Jobs: 1})
+	_, err := e.Run(ctx, engine.RunOptions{Parallel: 1})
 	must(t, err)
 	v, err := e.Ledger.Store.Tip()
 	must(t, err)
@@ -258,7 +258,7 @@ func TestAWindowWhoseEndsDoNotFit(t *testing.T) {
 	h := newHouse(t)
 	ran, behind := h.open(), h.open()
 	retired, renewed := h.add(ran), h.add(ran)
-	_, err := ran.Run(ctx, engine.RunOptions{Jobs: 1, Items: []layout.ItemID{renewed}})
+	_, err := ran.Run(ctx, engine.RunOptions{Parallel: 1, Items: []layout.ItemID{renewed}})
 	must(t, err)
 	must(t, behind.Ledger.Store.Refresh(ctx))
 	must(t, behind.Guard.LookAtFew(ctx))
@@ -268,7 +268,7 @@ func TestAWindowWhoseEndsDoNotFit(t *testing.T) {
 		must(t, os.WriteFile(drop, []byte{'a' + byte(n)}, 0o644))
 		_, err := ran.Intake.Add(ctx, drop, intake.AddOptions{VersionOf: renewed})
 		must(t, err)
-		_, err = ran.Run(ctx, engine.RunOptions{Jobs: 1})
+		_, err = ran.Run(ctx, engine.RunOptions{Parallel: 1})
 		must(t, err)
 	}
 	must(t, act.Retire(ctx, ran.Act, retired, "done"))

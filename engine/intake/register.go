@@ -142,7 +142,7 @@ func (in *Intake) Attachable(id layout.ItemID) error {
 		return err
 	}
 	if !rec.Manifest.Source.Bare() || state.Fetched(rec.Execution) {
-		return fault.New(fault.Refused, fmt.Sprintf("item %s has its content; what is added to it now is a new version of it", id.Short()))
+		return fault.New(fault.Refused, fmt.Sprintf("item %s has its content; any more content is a new version of it", id.Short()))
 	}
 	return nil
 }

@@ -174,7 +174,7 @@ func (m *Metrics) store(w *writer) {
 	w.value(float64(f.Groups))
 	w.family("bagpipe_commit_group_size_max", "gauge", "Commits in the largest of them.")
 	w.value(float64(f.Largest))
-	w.family("bagpipe_commit_seconds_total", "counter", "What the groups took: building commits, writing their packs, syncing those, and moving the branch.")
+	w.family("bagpipe_commit_seconds_total", "counter", "The time that groups took: building commits, writing their packs, syncing those, and moving the branch.")
 	w.value(f.Building.Seconds(), "part", "build")
 	w.value(f.Packing.Seconds(), "part", "pack")
 	w.value(f.Syncing.Seconds(), "part", "sync")

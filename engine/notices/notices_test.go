@@ -138,7 +138,7 @@ func (b *bench) fail(n int) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*"))
 	b.must(err)
 	b.must(b.e.Intake.AddAll(b.Context(), paths, intake.AddOptions{}, func(_ intake.Admitted, err error) { b.must(err) }))
-	_, err = b.e.Run(b.Context(), engine.RunOptions{Jobs: 2})
+	_, err = b.e.Run(b.Context(), engine.RunOptions{Parallel: 2})
 	if err != nil && !strings.Contains(err.Error(), "notify") {
 		b.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func TestADigestIsToldOnceAndWhatIsMendedToo(t *testing.T) {
 	b.put(filepath.Dir(ok), "ok", "")
 	t.Setenv("OK", ok)
 	b.clock.Move(time.Hour)
-	_, err := b.e.Run(t.Context(), engine.RunOptions{Jobs: 2, RetryFailed: true})
+	_, err := b.e.Run(t.Context(), engine.RunOptions{Parallel: 2, RetryFailed: true})
 	b.must(err)
 	if len(h.got) != 2 || h.got[1].Counts["mended"] != 3 || len(h.got[1].News) != 0 || len(h.got[1].Mended) != 3 {
 		t.Errorf("%+v", h.got[1:])

@@ -42,7 +42,7 @@ func TestAStallIsToldOnceAndThatItIsMended(t *testing.T) {
 			t.Errorf("told again: %+v", d)
 		}
 	}
-	_, err := b.e.Run(t.Context(), engine.RunOptions{Jobs: 1}) // which tells at its end
+	_, err := b.e.Run(t.Context(), engine.RunOptions{Parallel: 1}) // which tells at its end
 	b.must(err)
 	if n := len(h.got); n != 2 {
 		t.Fatalf("%d digests, want that it is mended as the second", n)

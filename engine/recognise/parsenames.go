@@ -46,7 +46,7 @@ func (c *checker) counts(list []Count, at string) (err error) {
 	for i := range list {
 		n, here := &list[i], fmt.Sprintf("%s[%d]", at, i)
 		if n.Name == "" && n.Regexp == "" && len(n.MIME) == 0 {
-			return c.file.Errorf(here, "expected name, regexp or mime: what is counted")
+			return c.file.Errorf(here, "expected name, regexp or mime: the names that are counted")
 		}
 		if n.Min == nil && n.Max == nil {
 			return c.file.Errorf(here, "expected min, max or both")
@@ -82,7 +82,7 @@ func (c *checker) documents(m *Match, at string) (err error) {
 		for i := range of.list {
 			d, here := &of.list[i], fmt.Sprintf("%s.%s[%d]", at, of.key, i)
 			if d.Path == "" {
-				return c.file.Errorf(here, "expected path: what is asked for in the document")
+				return c.file.Errorf(here, "expected path: the place in the document")
 			}
 			if len(d.Path) > maxPath {
 				return c.file.Errorf(here+".path", "the path is %d bytes long; at most %d", len(d.Path), maxPath)

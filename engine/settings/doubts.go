@@ -126,7 +126,7 @@ func (d *doubting) person(y *layout.YAML, name string) {
 	p := d.book.People[name]
 	for i, address := range p.Addresses {
 		if other := d.book.Named(address); other != name {
-			d.doubt(y, fmt.Sprintf("$.addresses[%d]", i), fmt.Sprintf("%s is an address of %s, too, who is taken for whoever uses it", address, other), "")
+			d.doubt(y, fmt.Sprintf("$.addresses[%d]", i), fmt.Sprintf("%s is an address of %s, too, and acts of whoever uses it count as theirs", address, other), "")
 		}
 	}
 	d.people(y, "$.follows", p.Follows)

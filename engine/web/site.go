@@ -68,8 +68,8 @@ func (s *Site) Link(who access.Who) (string, error) {
 
 // Handler answers every request.
 func (s *Site) Handler() (http.Handler, error) {
-	jobs := bulk.New(s.desk)
-	people, err := pages.New(s.desk, s.door, s.files, jobs)
+	acts := bulk.New(s.desk)
+	people, err := pages.New(s.desk, s.door, s.files, acts)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (s *Site) Handler() (http.Handler, error) {
 	mux.Handle("/signin", people.SignIn())
 	robots := workdo.New(s.desk)
 	mux.Handle("/"+robotsRoot+"/", http.StripPrefix("/"+robotsRoot, s.known(robots.Handler(), robots.Strangers)))
-	programs := api.New(s.desk, jobs)
+	programs := api.New(s.desk, acts)
 	uploads := strings.TrimSuffix(api.Uploads, "/")
 	files, err := s.files.Handler(strings.TrimSuffix(s.desk.Base, "/") + api.Uploads)
 	if err != nil {

@@ -49,8 +49,8 @@ func (w *Worker) perform(ctx context.Context, g wire.Grant) {
 			w.o.Log.Warn("remove an attempt's folder", "dir", dir, "err", err)
 		}
 	}()
-	job := &errand{w: w, a: a, dir: dir}
-	answer, shared, err := job.do(ctx)
+	e := &errand{w: w, a: a, dir: dir}
+	answer, shared, err := e.do(ctx)
 	cause := context.Cause(ctx)
 	var back *givenBack
 	switch {
@@ -73,7 +73,7 @@ func (w *Worker) perform(ctx context.Context, g wire.Grant) {
 		}
 	})
 	defer stop()
-	if err := job.tell(last, answer); err != nil {
+	if err := e.tell(last, answer); err != nil {
 		w.o.Log.Warn("the end of an attempt was not taken", "item", ref.Item, "step", ref.Step, "attempt", ref.Key.String(), "err", err)
 	}
 }

@@ -363,7 +363,7 @@ func (s *server) poor() (lacks []string) {
 		return nil
 	}
 	if _, offered := c.HasExtension(fsyncName); !offered {
-		lacks = append(lacks, "the server offers no "+fsyncName+": what was sent last may be lost when its power is cut")
+		lacks = append(lacks, "the server offers no "+fsyncName+": files sent last may be lost when its power is cut")
 	}
 	if _, offered := c.HasExtension(renameName); !offered {
 		lacks = append(lacks, "the server offers no "+renameName+": a file that is replaced is gone for a moment")

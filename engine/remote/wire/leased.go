@@ -31,7 +31,7 @@ type Given struct {
 	Attempt    string          `json:"attempt"`
 	Lease      string          `json:"lease"`
 	With       map[string]any  `json:"with,omitempty"`
-	Source     string          `json:"source" doc:"the folder, among the files, of what was dropped"`
+	Source     string          `json:"source" doc:"the folder, among the files, of the drop"`
 	Content    string          `json:"content" doc:"the folder, among the files, of the object as it stands"`
 	Manifest   json.RawMessage `json:"manifest"`
 	Execution  json.RawMessage `json:"execution"`

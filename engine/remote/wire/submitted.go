@@ -8,7 +8,7 @@ const SubmissionKind = "submission"
 // Submission is what a program submits: an object, and what is said of it. All paths begin with
 // the name of the drop, which is one file or one folder.
 type Submission struct {
-	Collection  layout.Name       `json:"collection,omitempty" doc:"default: what a rule says, or default"`
+	Collection  layout.Name       `json:"collection,omitempty" doc:"default: the rules', or default"`
 	Workflow    string            `json:"workflow,omitempty"`
 	Label       string            `json:"label,omitempty"`
 	Lane        string            `json:"lane,omitempty"`

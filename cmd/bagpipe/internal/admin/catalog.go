@@ -18,9 +18,9 @@ import (
 // Catalog knows folders whose objects are items and stay where they are.
 type Catalog struct {
 	Add    catalogAdd    `cmd:"" help:"Catalogue a folder where it is: its objects become items, and nothing is written there."`
-	Scan   catalogScan   `cmd:"" help:"Bring catalogs up to date: what is new becomes items, what has changed their next versions."`
+	Scan   catalogScan   `cmd:"" help:"Bring catalogs up to date: new objects become items, changed ones their next versions."`
 	Status catalogStatus `cmd:"" default:"withargs" help:"Say how catalogs stand."`
-	List   catalogList   `cmd:"" help:"List what a catalog knows: its items, or all."`
+	List   catalogList   `cmd:"" help:"List the entries of a catalog: its items, or all."`
 	Remove catalogRemove `cmd:"" help:"Forget a catalog; its items and its records in the history stay."`
 }
 
@@ -62,9 +62,9 @@ func (c *catalogAdd) Run(ctx context.Context, on *screen.Screen, open Open) erro
 type catalogScan struct {
 	Name       []string `arg:"" optional:"" help:"Catalogs; default: all."`
 	Shallow    bool     `help:"List only folders whose own time moved; files rewritten in place are not seen."`
-	Check      bool     `help:"Only tell what is missing; record nothing."`
+	Check      bool     `help:"Only tell of missing objects; record nothing."`
 	Full       bool     `help:"Recognise all anew."`
-	AcceptGone bool     `help:"What is not there is gone, however much it is, and the root is the right one."`
+	AcceptGone bool     `help:"Take all missing objects for gone, however many they are: the root is the right one."`
 	JSON       bool     `name:"json" help:"Print JSON, one object a line."`
 	Quiet      bool     `short:"q" help:"Print no progress."`
 }
@@ -231,7 +231,7 @@ type catalogList struct {
 	Name string `arg:"" optional:"" help:"A catalog; default: all."`
 	Path string `arg:"" optional:"" help:"A folder below its root."`
 	All  bool   `help:"List all entries, not items alone."`
-	Gone bool   `help:"List what is gone."`
+	Gone bool   `help:"List entries that are gone."`
 	JSON bool   `name:"json" help:"Print JSON, one object a line."`
 }
 

@@ -20,7 +20,7 @@ import (
 type Check struct {
 	Dir  string `arg:"" optional:"" help:"A workspace, or a clone of one; default: the current folder."`
 	JSON bool   `name:"json" help:"Print JSON."`
-	Push bool   `hidden:"" help:"Check what is pushed to the workspace DIR, as Git tells it to a pre-receive hook."`
+	Push bool   `hidden:"" help:"Check a push to the workspace DIR, as Git tells of it to a pre-receive hook."`
 }
 
 // checked is what a check of a folder found.

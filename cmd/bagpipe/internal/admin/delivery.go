@@ -13,12 +13,12 @@ import (
 
 // Delivery shows and decides what goes to other systems.
 type Delivery struct {
-	List      deliveryList      `cmd:"" default:"withargs" help:"List deliveries: what goes, waits, came or failed."`
+	List      deliveryList      `cmd:"" default:"withargs" help:"List deliveries: under way, waiting, done, failed."`
 	Approve   deliveryApprove   `cmd:"" help:"Let an item go that waits for approval, was refused or taken back."`
 	Refuse    deliveryRefuse    `cmd:"" help:"Keep an item from a target, this version and those to come."`
 	Retry     deliveryRetry     `cmd:"" help:"Try a failed delivery again."`
 	Withdraw  deliveryWithdraw  `cmd:"" help:"Take an item back from a target."`
-	Republish deliveryRepublish `cmd:"" help:"Hold all items against the rules; take back what none wants any more."`
+	Republish deliveryRepublish `cmd:"" help:"Hold all items against the rules; take back deliveries that none wants any more."`
 }
 
 type deliveryList struct {

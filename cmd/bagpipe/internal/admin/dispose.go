@@ -16,11 +16,11 @@ import (
 
 // Dispose proposes that items are removed for good, and carries it out once persons approved.
 type Dispose struct {
-	List    disposeList    `cmd:"" default:"withargs" help:"List proposals, how they stand and what they wait for."`
+	List    disposeList    `cmd:"" default:"withargs" help:"List proposals, how they stand and whose word they wait for."`
 	Propose disposePropose `cmd:"" help:"Propose to dispose of items; two persons besides you approve."`
 	Approve disposeApprove `cmd:"" help:"Approve a proposal."`
 	Refuse  disposeRefuse  `cmd:"" help:"Refuse a proposal; one person does."`
-	Run     disposeRun     `cmd:"" help:"Carry out what is approved: the bytes go, a tombstone stays."`
+	Run     disposeRun     `cmd:"" help:"Carry out approved proposals: the bytes go, a tombstone stays."`
 	Due     disposeDue     `cmd:"" help:"List the items that were kept for their time, by retention: in rules/."`
 }
 
@@ -97,9 +97,9 @@ func showProposal(on *screen.Screen, r *disposal.Row) error {
 
 type disposePropose struct {
 	Item      []string `arg:"" optional:"" help:"Identifier, the beginning of one, or label."`
-	Due       bool     `help:"Propose what is due by retention: in rules/, both of then: dispose and of then: review."`
+	Due       bool     `help:"Propose the items that are due by retention: in rules/, both of then: dispose and of then: review."`
 	Reason    string   `short:"m" aliases:"message" placeholder:"TEXT" help:"Why; stands in the history and on the tombstone."`
-	Authority string   `placeholder:"TEXT" help:"By what: a retention schedule, a law, a letter; default: the rule's."`
+	Authority string   `placeholder:"TEXT" help:"The authority: a retention schedule, a law, a letter; default: the rule's."`
 }
 
 // Run proposes.

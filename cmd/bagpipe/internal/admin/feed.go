@@ -139,7 +139,7 @@ type feedPost struct {
 	Type       string `arg:"" help:"Words with dots between, as in museum.loan."`
 	Collection string `required:"" placeholder:"NAME" help:"The collection it is about."`
 	App        string `placeholder:"NAME" help:"The tool that posts."`
-	Data       string `default:"{}" placeholder:"JSON" help:"An object: what templates are filled with, as in '{\"title\": \"Three maps lent\"}'."`
+	Data       string `default:"{}" placeholder:"JSON" help:"An object: the data that templates are filled with, as in '{\"title\": \"Three maps lent\"}'."`
 }
 
 // wrongAt says which character of a JSON text is wrong, if one is.

@@ -39,8 +39,8 @@ func (o Open) with(ctx context.Context, f func(*engine.Engine) error) error {
 
 // Fixity checks what is kept, and says when that was done.
 type Fixity struct {
-	Run    fixityRun    `cmd:"" help:"Check the copies of items against the history, and record what is found."`
-	Status fixityStatus `cmd:"" help:"Say when the items were checked, and what is damaged."`
+	Run    fixityRun    `cmd:"" help:"Check the copies of items against the history, and record the findings."`
+	Status fixityStatus `cmd:"" help:"Say when the items were checked, and which are damaged."`
 }
 
 type fixityRun struct {
@@ -49,9 +49,9 @@ type fixityRun struct {
 	Older     time.Duration `placeholder:"TIME" help:"Only those that were not checked for so long, as in 1y."`
 	Due       bool          `help:"Only the copies on targets that are due by the targets' fixity: settings, those verified longest ago first."`
 	Mend      bool          `help:"Replace damaged copies on targets from a sound copy."`
-	Workspace bool          `help:"Compare what lies in the workspace and in the store with the records, by names, and have git check the history; no payload is read and nothing recorded."`
+	Workspace bool          `help:"Compare the files of the workspace and the store with the records, by names, and have git check the history; no payload is read and nothing recorded."`
 	JSON      bool          `name:"json" help:"Print JSON, one object a line."`
-	Quiet     bool          `short:"q" help:"Print what is damaged, alone."`
+	Quiet     bool          `short:"q" help:"Print damaged copies alone."`
 
 	sample float64
 }
@@ -183,7 +183,7 @@ func (c *fixityRun) print(on *screen.Screen, r fixity.Result) {
 // asideLines tell where bytes stand that mends set aside of an item's copies.
 func asideLines(r fixity.Result) (lines []string) {
 	for _, name := range r.Aside() {
-		lines = append(lines, fmt.Sprintf("%s  %s/%s: %s: what a mend set aside stands in %s", r.Item.Short(), r.Collection, r.Label, name, screen.Local(r.Copies[name].Aside)))
+		lines = append(lines, fmt.Sprintf("%s  %s/%s: %s: bytes that a mend set aside stand in %s", r.Item.Short(), r.Collection, r.Label, name, screen.Local(r.Copies[name].Aside)))
 	}
 	return lines
 }

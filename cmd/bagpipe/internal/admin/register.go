@@ -16,10 +16,10 @@ import (
 type Register struct {
 	Workflow   string            `placeholder:"NAME" help:"The workflow; default: the collection's."`
 	Collection layout.Name       `placeholder:"NAME" help:"The collection; default: default."`
-	Label      string            `required:"" placeholder:"TEXT" help:"What people call it."`
+	Label      string            `required:"" placeholder:"TEXT" help:"The item's label."`
 	Lane       string            `placeholder:"NAME" help:"The lane (priority)."`
 	Batch      layout.Name       `placeholder:"NAME" help:"The batch it belongs to."`
-	Identifier map[string]string `placeholder:"KIND=VALUE" mapsep:"none" help:"What people know it by, as in barcode=36105; a drop that has it brings the content."`
+	Identifier map[string]string `placeholder:"KIND=VALUE" mapsep:"none" help:"An identifier of the item, as in barcode=36105; a drop that has it brings the content."`
 	Metadata   map[string]string `placeholder:"KEY=VALUE" mapsep:"none" help:"A key of its metadata; a value that is JSON is taken as such."`
 	JSON       bool              `name:"json" help:"Print JSON."`
 }

@@ -16,7 +16,7 @@ import (
 
 // Repair replaces damaged objects of the history.
 type Repair struct {
-	From []string `placeholder:"REMOTE" help:"Have what is missing from this remote or repository; default: all remotes."`
+	From []string `placeholder:"REMOTE" help:"Fetch missing objects from this remote or repository; default: all remotes."`
 	JSON bool     `name:"json" help:"Print JSON."`
 }
 
@@ -54,7 +54,7 @@ func (c *Repair) Run(ctx context.Context, on *screen.Screen, around screen.Aroun
 
 func printMended(on *screen.Screen, m gitstore.Mended) {
 	if len(m.Missing) > 0 {
-		fmt.Fprintf(on.Out, "%s found nowhere; what is damaged stays. Name a repository that may have them with --from\n", screen.CountVerb(len(m.Missing), "object was", "objects were"))
+		fmt.Fprintf(on.Out, "%s found nowhere; damaged objects stay. Name a repository that may have them with --from\n", screen.CountVerb(len(m.Missing), "object was", "objects were"))
 		for i, name := range m.Missing {
 			if i == 20 {
 				fmt.Fprintf(on.Out, "  … and %d more (--json lists all)\n", len(m.Missing)-i)

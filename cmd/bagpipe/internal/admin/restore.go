@@ -17,7 +17,7 @@ import (
 type Restore struct {
 	History string `arg:"" help:"A repository, a bundle, or an address that git clone takes."`
 	Dir     string `arg:"" help:"The folder to make; it may be there, empty or with the folders of a backup."`
-	Site    string `placeholder:"NAME" help:"The workspace takes the place of that site, after HISTORY, its remote origin from now on, was asked for what the site pushed; without it, it does nothing with the items of any site."`
+	Site    string `placeholder:"NAME" help:"The site that the workspace takes the place of, after the commits that the site pushed to HISTORY, the remote origin from now on, were fetched; without it the workspace does nothing with the items of any site."`
 	Alone   bool   `help:"With --site: no other copy has more of the site's history, and HISTORY is no remote."`
 }
 

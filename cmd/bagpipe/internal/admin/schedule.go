@@ -22,11 +22,11 @@ type Schedule struct {
 	List    scheduleList    `cmd:"" default:"withargs" help:"List the schedules: how they stand, when they are due."`
 	Show    scheduleShow    `cmd:"" help:"Show a schedule with its last firings."`
 	Next    scheduleNext    `cmd:"" help:"Say when a schedule is due from now on."`
-	Log     scheduleLog     `cmd:"" help:"Print what a firing said."`
+	Log     scheduleLog     `cmd:"" help:"Print the log of a firing."`
 	Start   scheduleStart   `cmd:"" help:"Let a schedule be fired that was stopped."`
-	Stop    scheduleStop    `cmd:"" help:"Keep a schedule from being fired; what runs ends by itself, or at once."`
+	Stop    scheduleStop    `cmd:"" help:"Keep a schedule from being fired; a firing at work ends by itself, or at once."`
 	Restart scheduleRestart `cmd:"" help:"Start a schedule anew, with its file as it is now."`
-	Check   scheduleCheck   `cmd:"" help:"Check schedules in the workspace: their files, and what they name."`
+	Check   scheduleCheck   `cmd:"" help:"Check schedules in the workspace: their files, and the names in them."`
 	Fire    scheduleFire    `cmd:"" help:"Fire a schedule now, and wait for its end."`
 }
 
@@ -291,7 +291,7 @@ func (c *scheduleFire) Run(ctx context.Context, on *screen.Screen, open Open) er
 // workOnQueue does what is ready in a queue by a run of its own.
 func workOnQueue(e *engine.Engine) schedule.Deed {
 	return func(ctx context.Context, d timetable.Do) (said string, failed bool, err error) {
-		sum, err := e.Run(ctx, engine.RunOptions{Queue: d.Queue, Jobs: cmp.Or(d.Parallel, runtime.GOMAXPROCS(0))})
+		sum, err := e.Run(ctx, engine.RunOptions{Queue: d.Queue, Parallel: cmp.Or(d.Parallel, runtime.GOMAXPROCS(0))})
 		n := 0
 		for _, of := range sum.Steps {
 			n += of

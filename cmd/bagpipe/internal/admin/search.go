@@ -23,20 +23,20 @@ import (
 // question is what a search asks.
 type question struct {
 	Text       []string `arg:"" optional:"" help:"Words, whatever their case and accents; in quotes, one after the other."`
-	BBox       string   `name:"bbox" placeholder:"W,S,E,N" help:"Only what lies there, in degrees; W greater than E: across the 180th meridian."`
-	From       string   `placeholder:"TIME" help:"Only what is from then or later: a year, month, day or time."`
-	Until      string   `placeholder:"TIME" help:"Only what is from then or earlier, all of a year, month or day."`
-	Tag        []string `sep:"none" placeholder:"TAG" help:"Only what has the tag, TAG or KIND:TAG; again: all of them."`
+	BBox       string   `name:"bbox" placeholder:"W,S,E,N" help:"Only items that lie there, in degrees; W greater than E: across the 180th meridian."`
+	From       string   `placeholder:"TIME" help:"Only items from then or later: a year, month, day or time."`
+	Until      string   `placeholder:"TIME" help:"Only items from then or earlier, all of a year, month or day."`
+	Tag        []string `sep:"none" placeholder:"TAG" help:"Only items that have the tag, TAG or KIND:TAG; again: all of them."`
 	Where      string   `placeholder:"CONDITION" help:"Only items of which this condition holds."`
 	Collection string   `placeholder:"NAME" help:"Only this collection."`
-	Saved      string   `placeholder:"NAME" help:"Look for what searches/NAME.yaml says, narrowed by all else."`
+	Saved      string   `placeholder:"NAME" help:"Ask the question of searches/NAME.yaml, narrowed by all else."`
 }
 
 // Search finds items by what is written in them, where and when they are from.
 type Search struct {
 	question
 	Save   string `placeholder:"NAME" help:"Keep the question as searches/NAME.yaml."`
-	Facets bool   `help:"Count what the items have in common instead."`
+	Facets bool   `help:"Count the values that the items have in common instead."`
 	Limit  int    `placeholder:"N" default:"100" help:"At most N items; 0: all."`
 	JSON   bool   `name:"json" help:"Print JSON, one object a line."`
 }

@@ -21,7 +21,7 @@ import (
 // Site names the workspace among those that share its history.
 type Site struct {
 	Name     string `arg:"" optional:"" help:"The name, for good; without it the name is printed."`
-	Restored bool   `help:"This workspace was restored from a copy of that site's history, and takes its place. What the site pushed is fetched first."`
+	Restored bool   `help:"This workspace was restored from a copy of that site's history, and takes its place. The commits that the site pushed are fetched first."`
 	Alone    bool   `help:"With --restored: there is no remote, and no other copy has more of the site's history."`
 }
 
@@ -219,7 +219,7 @@ type remoteRemove struct {
 // Run forgets one; the repository itself stays as it is.
 func (c *remoteRemove) Run(ctx context.Context, on *screen.Screen, open Open) error {
 	return open.plain(ctx, func(e *engine.Engine) error {
-		return told(gitstore.RemoveRemote(ctx, e.Root(), c.Name), on, "%s: removed; what is there stays", c.Name)
+		return told(gitstore.RemoveRemote(ctx, e.Root(), c.Name), on, "%s: removed; its commits stay", c.Name)
 	})
 }
 

@@ -17,8 +17,8 @@ import (
 
 // Archive is the tool for archives.
 type Archive struct {
-	List    archiveListCmd    `cmd:"" help:"List what is in an archive. Exit code 1: it could not be unpacked."`
-	Check   archiveCheckCmd   `cmd:"" help:"Read archives to the last byte and tell what is wrong with them. Exit code 0: they can be unpacked, 1: not."`
+	List    archiveListCmd    `cmd:"" help:"List the members of an archive. Exit code 1: it could not be unpacked."`
+	Check   archiveCheckCmd   `cmd:"" help:"Read archives to the last byte and tell their defects. Exit code 0: they can be unpacked, 1: not."`
 	Extract archiveExtractCmd `cmd:"" aliases:"unpack" help:"Unpack an archive into a new folder."`
 	Pack    archivePackCmd    `cmd:"" help:"Pack a folder or a file into a new archive."`
 }
@@ -41,7 +41,7 @@ type readFlags struct {
 	MaxRatio     int64         `placeholder:"N" help:"Refuse more than this many bytes for one packed, beyond 64 MiB; 200."`
 	MaxPath      int           `placeholder:"N" help:"Refuse longer paths than this; 2048."`
 	MaxDepth     int           `placeholder:"N" help:"Refuse more folders below one another than this; 64."`
-	MaxMemory    sizeFlag      `placeholder:"SIZE" help:"Refuse what takes more memory than this to decompress; 1GiB."`
+	MaxMemory    sizeFlag      `placeholder:"SIZE" help:"Refuse archives that take more memory than this to decompress; 1GiB."`
 	MaxTime      time.Duration `placeholder:"TIME" help:"Give up after this; 12h."`
 	Names        string        `placeholder:"PAGE" help:"The code page of names that are not UTF-8, as cp437 or windows-1252; raw keeps their bytes. Default: guessed."`
 	JSON         bool          `name:"json" help:"Print one JSON object a line."`

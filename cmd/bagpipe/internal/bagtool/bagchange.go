@@ -14,7 +14,7 @@ import (
 
 type bagUpdateCmd struct {
 	Dir     string `arg:"" help:"The bag's folder."`
-	Changed bool   `help:"Accept files that are not what the manifests say."`
+	Changed bool   `help:"Accept files that differ from the manifests."`
 	Removed bool   `help:"Accept that listed files are gone."`
 	Sync    bool   `negatable:"" default:"true" help:"Wait until everything is on disk."`
 	bagWork

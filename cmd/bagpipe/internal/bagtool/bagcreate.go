@@ -18,12 +18,12 @@ import (
 type bagCreateCmd struct {
 	Source    string   `arg:"" help:"The folder whose contents become the payload."`
 	Dest      string   `arg:"" optional:"" help:"The bag's folder to make."`
-	InPlace   bool     `help:"Make the folder itself the bag: what is in it moves into data/."`
-	Algorithm []string `placeholder:"NAME" help:"md5, sha1, sha224, sha256, sha384 or sha512; may be given several times. Default: what the profile requires, or sha256 and sha512."`
+	InPlace   bool     `help:"Make the folder itself the bag: its contents move into data/."`
+	Algorithm []string `placeholder:"NAME" help:"md5, sha1, sha224, sha256, sha384 or sha512; may be given several times. Default: those that the profile requires, or sha256 and sha512."`
 	Info      []string `placeholder:"LABEL=VALUE" sep:"none" help:"A line of bag-info.txt; may be given several times."`
 	Profile   []string `placeholder:"FILE" sep:"none" help:"A BagIt profile that the bag must satisfy; may be given several times."`
 	Link      bool     `help:"Link the files instead of copying them, where the file system can. Then neither may be changed in place."`
-	Nest      bool     `help:"Make a bag of what is a bag already."`
+	Nest      bool     `help:"Make a bag even of a bag."`
 	Sync      bool     `negatable:"" default:"true" help:"Wait until everything is on disk."`
 	bagWork
 }

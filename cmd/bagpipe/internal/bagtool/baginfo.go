@@ -67,7 +67,7 @@ func (c *bagInfoGetCmd) Run(ctx context.Context, on *screen.Screen) error {
 
 type bagInfoSetCmd struct {
 	Dir    string   `arg:"" help:"The bag's folder."`
-	Field  []string `arg:"" optional:"" name:"label=value" help:"What to set, in the place of all there are of that label; a label may be given several times."`
+	Field  []string `arg:"" optional:"" name:"label=value" help:"A label and its value, in the place of all values it has; a label may be given several times."`
 	Add    []string `placeholder:"LABEL=VALUE" sep:"none" help:"Add one more of that label; may be given several times."`
 	Remove []string `placeholder:"LABEL" sep:"none" help:"Remove all of that label; may be given several times."`
 	Sync   bool     `negatable:"" default:"true" help:"Wait until everything is on disk."`
@@ -140,7 +140,7 @@ func fieldsOf(all []string) (fields []tagfile.Field, err error) {
 }
 
 type bagProfileCmd struct {
-	Check bagProfileCheckCmd `cmd:"" help:"Tell what is wrong with a BagIt profile, or with a bag by it."`
+	Check bagProfileCheckCmd `cmd:"" help:"Check a BagIt profile, or a bag by it."`
 }
 
 type bagProfileCheckCmd struct {

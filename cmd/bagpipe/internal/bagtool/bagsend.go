@@ -102,7 +102,7 @@ func trusted(root, bag string) bool {
 type bagSerializeCmd struct {
 	Dir          string `arg:"" help:"The bag's folder."`
 	To           string `placeholder:"FILE" help:"The archive to make; default: beside the folder, named like it."`
-	Format       string `enum:",zip,tar,tar.gz,tar.zst" default:"" help:"zip, tar, tar.gz or tar.zst; default: what the archive's name ends in, or tar."`
+	Format       string `enum:",zip,tar,tar.gz,tar.zst" default:"" help:"zip, tar, tar.gz or tar.zst; default: the ending of the archive's name, or tar."`
 	Reproducible bool   `help:"Give every member one time, so that the same bag gives the same bytes."`
 	Verify       bool   `negatable:"" default:"true" help:"Validate the archive before it gets its name."`
 	Sync         bool   `negatable:"" default:"true" help:"Wait until everything is on disk."`

@@ -18,15 +18,15 @@ import (
 type Submit struct {
 	Path       []string          `arg:"" help:"Files or folders; each becomes one item."`
 	Server     string            `default:"http://127.0.0.1:8470/" placeholder:"URL" env:"BAGPIPE_SERVER" help:"Where bagpipe serve answers; default: http://127.0.0.1:8470/ ($BAGPIPE_SERVER)."`
-	Token      string            `placeholder:"FILE" help:"A file with the token of an account; default: what $BAGPIPE_TOKEN holds."`
+	Token      string            `placeholder:"FILE" help:"A file with the token of an account; default: the token in $BAGPIPE_TOKEN."`
 	Key        string            `placeholder:"KEY" help:"Names the submission for good: one that comes again is the same item. For one path only; default: drawn."`
-	Collection string            `placeholder:"NAME" help:"The collection; default: what a rule says, or default."`
-	Workflow   string            `placeholder:"NAME" help:"The workflow; default: what the rules or the collection say."`
-	Label      string            `placeholder:"TEXT" help:"What people call it; default: its name. For one path only."`
+	Collection string            `placeholder:"NAME" help:"The collection; default: the rules', or default."`
+	Workflow   string            `placeholder:"NAME" help:"The workflow; default: the rules' or the collection's."`
+	Label      string            `placeholder:"TEXT" help:"The item's label; default: the path's name. For one path only."`
 	Lane       string            `placeholder:"NAME" help:"The lane (priority)."`
 	Batch      string            `placeholder:"NAME" help:"The batch it belongs to; begun by its first item."`
 	On         string            `placeholder:"WORKER" help:"The worker that is to do the steps that are placed on workers."`
-	Identifier map[string]string `placeholder:"KIND=VALUE" mapsep:"none" help:"What people know it by."`
+	Identifier map[string]string `placeholder:"KIND=VALUE" mapsep:"none" help:"An identifier of the item."`
 
 	submitEnd
 	JSON bool `name:"json" help:"One JSON object a line."`
@@ -34,8 +34,8 @@ type Submit struct {
 
 type submitEnd struct {
 	Wait          bool   `help:"Wait for the items' ends, and tell of each."`
-	BatchComplete bool   `help:"With --batch: close it, and wait until its items, and what is done once for all, are done."`
-	Save          string `placeholder:"DIR" help:"Wait, and write what became of each item to DIR/LABEL."`
+	BatchComplete bool   `help:"With --batch: close it, and wait until its items are done, and the steps that are done once for all of them."`
+	Save          string `placeholder:"DIR" help:"Wait, and write the results of each item to DIR/LABEL."`
 	InFlight      int    `default:"100" placeholder:"N" help:"Items under way at once; default: 100."`
 }
 

@@ -30,7 +30,7 @@ type Worker struct {
 	Connect []string `placeholder:"URL" help:"Where the engine is, as in nats://engine.example:4222; default: as in the key's file."`
 	Key     string   `required:"" placeholder:"FILE" help:"The file that remote invite wrote for this worker."`
 	Means
-	Config string `arg:"" optional:"" name:"config" default:"worker.yaml" help:"What the worker offers; default: worker.yaml."`
+	Config string `arg:"" optional:"" name:"config" default:"worker.yaml" help:"The file of the worker's robots; default: worker.yaml."`
 }
 
 // Means are how a NATS server that is not Bagpipe's is told who comes; else a key does.
@@ -46,7 +46,7 @@ func (m Means) files() wire.Means { return wire.Means(m) }
 
 // Run works until it is drained.
 func (c *Worker) Run(ctx context.Context, on *screen.Screen, b Bench) error {
-	b.Stays("stopping: what runs is finished first; a second signal gives the steps back")
+	b.Stays("stopping: steps at work are finished first; a second signal gives them back")
 	key, err := readKey(c.Key)
 	if err != nil {
 		return err

@@ -21,9 +21,9 @@ import (
 
 // Workers tells of the workers, and gives them orders.
 type Workers struct {
-	List   workersList   `cmd:"" default:"withargs" help:"List the workers: state, slots, what runs, last beat."`
+	List   workersList   `cmd:"" default:"withargs" help:"List the workers: state, slots, steps at work, last beat."`
 	Show   workersShow   `cmd:"" help:"Show one worker: its robots, labels, attempts."`
-	Meta   workersMeta   `cmd:"" help:"Have the workers say anew what they are: build, machine, robots with versions, digests and parameters."`
+	Meta   workersMeta   `cmd:"" help:"Have the workers describe themselves anew: build, machine, robots with versions, digests and parameters."`
 	Test   workersTest   `cmd:"" help:"Have a worker run a step again on inputs that it kept; nothing is committed."`
 	Drain  workersDrain  `cmd:"" help:"Have a worker begin nothing more, and end when nothing runs there."`
 	Stop   workersStop   `cmd:"" help:"Have a worker begin nothing more, and stay."`

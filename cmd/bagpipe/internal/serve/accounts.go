@@ -26,8 +26,8 @@ import (
 // User manages who signs in to the pages.
 type User struct {
 	Add    userAdd    `cmd:"" help:"Add a person who signs in, or change one; the password is read from standard input."`
-	List   userList   `cmd:"" default:"withargs" help:"List who signs in."`
-	Remove userRemove `cmd:"" help:"Remove a person; what the person did stays in the history."`
+	List   userList   `cmd:"" default:"withargs" help:"List the people who sign in."`
+	Remove userRemove `cmd:"" help:"Remove a person; the person's acts stay in the history."`
 }
 
 // Token manages the accounts of programs.
@@ -97,7 +97,7 @@ type userAdd struct {
 	FullName string `placeholder:"TEXT" help:"The name in the history; default: NAME."`
 	Email    string `placeholder:"TEXT" help:"The address in the history."`
 	accountArgs
-	AllCollections bool `xor:"within" help:"Items of all collections, of one who was confined; what else is not given stays, too."`
+	AllCollections bool `xor:"within" help:"Items of all collections, of one who was confined; other options that are not given change nothing."`
 }
 
 // Run adds a user.

@@ -26,7 +26,7 @@ type farm struct {
 
 // outside are NATS servers that are not of this process.
 type outside struct {
-	URL     []string `name:"nats-url" placeholder:"URL" help:"Instead of --nats: brokers, or other NATS servers, as in nats://broker-1:4222; three hold what is on offer thrice. The workers' bytes come in at the port after --nats-listen."`
+	URL     []string `name:"nats-url" placeholder:"URL" help:"Instead of --nats: brokers, or other NATS servers, as in nats://broker-1:4222; three hold each offer thrice. The workers' bytes come in at the port after --nats-listen."`
 	Plain   bool     `name:"nats-plain" help:"With --nats-url: a server on this machine, without TLS."`
 	CA      string   `name:"nats-ca" placeholder:"FILE" help:"With --nats-url: the authority of servers that are not Bagpipe's brokers, in PEM."`
 	Creds   string   `name:"nats-creds" placeholder:"FILE" help:"With --nats-url: credentials (JWT); default: this workspace's own nkey."`

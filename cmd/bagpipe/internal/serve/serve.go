@@ -28,9 +28,9 @@ import (
 // Bench is what the commands need of the program around them.
 type Bench struct {
 	Open    func(ctx context.Context, readOnly bool) (*engine.Engine, error)
-	Watch   func(ctx context.Context, e *engine.Engine, jobs int, counts *metrics.Metrics, workers *remote.Remote) error
+	Watch   func(ctx context.Context, e *engine.Engine, parallel int, counts *metrics.Metrics, workers *remote.Remote) error
 	Stays   func() // prepares a process that works for long
-	Jobs    func(asked int) int
+	AtOnce  func(asked int) int
 	Drain   <-chan struct{} // closed at the first signal
 	Words   web.Words
 	Version string
@@ -39,13 +39,13 @@ type Bench struct {
 // Command runs and watches, and answers browsers and programs.
 type Command struct {
 	Listen   string   `default:"127.0.0.1:8470" placeholder:"ADDR" help:"The address: HOST:PORT, or unix:PATH; default: 127.0.0.1:8470."`
-	Base     string   `default:"/" placeholder:"PATH" help:"What every address begins with, as in /archive/; default: /."`
+	Base     string   `default:"/" placeholder:"PATH" help:"The beginning of every address, as in /archive/; default: /."`
 	Host     []string `placeholder:"NAME" help:"A name that browsers know this server by; may be given several times. Requests for other names are refused."`
 	TLSCert  string   `name:"tls-cert" placeholder:"FILE" help:"The certificate, in PEM; with --tls-key."`
 	TLSKey   string   `name:"tls-key" placeholder:"FILE" help:"Its key, in PEM."`
 	NoRun    bool     `help:"The pages alone, beside other engines: nothing is taken in, no step is done."`
 	ReadOnly bool     `help:"The pages alone, and nothing can be changed through them."`
-	Jobs     int      `short:"j" default:"-1" placeholder:"N" help:"Steps at once; default: the number of cores. 0: so many, and none of those that are placed on workers."`
+	Parallel int      `short:"j" default:"-1" placeholder:"N" help:"Steps at once; default: the number of cores. 0: so many, and none of those that are placed on workers."`
 
 	ProxyHeader string   `placeholder:"NAME" help:"A proxy names the user in this header; with --proxy-from."`
 	ProxyFrom   []string `placeholder:"ADDR" help:"An address, or a network, whose word about the user counts; may be given several times."`
@@ -57,8 +57,8 @@ type Command struct {
 
 // Validate is called by kong.
 func (c *Command) Validate() error {
-	if c.Jobs < -1 || c.Jobs > 1024 {
-		return errors.New("--jobs: expected 1 to 1024, or 0 for the number of cores")
+	if c.Parallel < -1 || c.Parallel > 1024 {
+		return errors.New("--parallel: expected 1 to 1024, or 0 for the number of cores")
 	}
 	if (c.TLSCert == "") != (c.TLSKey == "") {
 		return errors.New("--tls-cert and --tls-key belong together")
@@ -146,7 +146,7 @@ func (c *Command) lending(on *screen.Screen, e *engine.Engine) (*remote.Remote, 
 	if c.NoRun || e.Ledger.ReadOnly {
 		return nil, func() {}, nil
 	}
-	return c.workers(on, e, c.Jobs == 0)
+	return c.workers(on, e, c.Parallel == 0)
 }
 
 // serve runs and answers, until a signal comes or one of the two cannot go on. A threshold
@@ -163,7 +163,7 @@ func (c *Command) serve(ctx context.Context, b Bench, e *engine.Engine, site *we
 	})
 	var ran error
 	if !c.NoRun && !e.Ledger.ReadOnly {
-		ran = b.Watch(working, e, b.Jobs(c.Jobs), counts, workers)
+		ran = b.Watch(working, e, b.AtOnce(c.Parallel), counts, workers)
 	} else {
 		wg.Go(func() { site.Follow(answering) })
 		if !e.Ledger.ReadOnly {

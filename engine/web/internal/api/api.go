@@ -32,7 +32,7 @@ const Uploads = Root + "uploads/"
 // API answers programs.
 type API struct {
 	d    *desk.Desk
-	jobs *bulk.Jobs
+	acts *bulk.Acts
 	sent *submit.Submissions
 	huma huma.API
 	mux  calls
@@ -40,8 +40,8 @@ type API struct {
 }
 
 // New registers the routes.
-func New(d *desk.Desk, jobs *bulk.Jobs) *API {
-	a := &API{d: d, jobs: jobs, sent: submit.New(d)}
+func New(d *desk.Desk, acts *bulk.Acts) *API {
+	a := &API{d: d, acts: acts, sent: submit.New(d)}
 	config := huma.DefaultConfig("Bagpipe", d.Version)
 	config.RejectUnknownQueryParameters = true // a misspelt one would list everything
 	config.CreateHooks = nil                   // answers are what --json prints, and nothing more
@@ -221,7 +221,7 @@ type Listing struct {
 	Held       bool     `query:"held" json:"held,omitempty"`
 	Parent     string   `query:"parent" json:"parent,omitempty"`
 	Where      string   `query:"where" json:"where,omitempty" doc:"a condition, as in metadata.year >= 1990"`
-	Text       string   `query:"q" json:"q,omitempty" doc:"somewhere in the label or in what people know the item by, or the beginning of its identifier"`
+	Text       string   `query:"q" json:"q,omitempty" doc:"somewhere in the label or in the identifiers that people know the item by, or the beginning of its own"`
 	Facet      []string `query:"facet,explode" json:"facet,omitempty" doc:"NAME:VALUE as facets lists them; several of one name: any of them"`
 }
 
@@ -249,7 +249,7 @@ type Problem struct {
 	Detail string `json:"detail"`
 	Code   string `json:"code" doc:"not-found, refused, busy, invalid, damaged, forbidden, …"`
 	Why    string `json:"why,omitempty" doc:"of a step that does not go on, the code that items/{id}/why has: requires, manual, held, …"`
-	Help   string `json:"help,omitempty" doc:"the detail, with what would help"`
+	Help   string `json:"help,omitempty" doc:"the detail, with the acts that would help"`
 }
 
 // Error is the detail.

@@ -22,65 +22,65 @@ type manyIn struct {
 		Items   []string `json:"items,omitempty" maxItems:"10000" doc:"as items/{id} names them"`
 		Filter  *Listing `json:"filter,omitempty" doc:"instead of items: the parameters of items"`
 		DryRun  bool     `json:"dryRun,omitempty" doc:"changes nothing; the answer's id is a preview"`
-		Preview string   `json:"preview,omitempty" doc:"the id of a preview: acts on what was seen there and has not changed since"`
+		Preview string   `json:"preview,omitempty" doc:"the id of a preview: acts on the items that were seen there and have not changed since"`
 	}
 }
 
-type jobIn struct {
+type actsIn struct {
 	ID string `path:"id"`
 }
 
 // registerBulk registers acts on several items.
 func (a *API) registerBulk() {
 	post(a, http.MethodPost, "acts", "Act on several items; look first with dryRun, which more than 100 need", a.many)
-	get(a, "acts/{id}", "How far an act on several items is, and every refusal", func(ctx context.Context, in *jobIn) (bulk.Job, error) {
-		return a.jobs.Show(ctx, in.ID)
+	get(a, "acts/{id}", "How far an act on several items is, and every refusal", func(ctx context.Context, in *actsIn) (bulk.Act, error) {
+		return a.acts.Show(ctx, in.ID)
 	})
-	post(a, http.MethodDelete, "acts/{id}", "Stop it: no further item is begun", func(ctx context.Context, in *jobIn) (bulk.Job, error) {
+	post(a, http.MethodDelete, "acts/{id}", "Stop it: no further item is begun", func(ctx context.Context, in *actsIn) (bulk.Act, error) {
 		if _, err := a.d.Acts(ctx, access.Operator); err != nil {
-			return bulk.Job{}, err
+			return bulk.Act{}, err
 		}
-		return a.jobs.Stop(ctx, in.ID)
+		return a.acts.Stop(ctx, in.ID)
 	})
 }
 
-func (a *API) many(ctx context.Context, in *manyIn) (bulk.Job, error) {
+func (a *API) many(ctx context.Context, in *manyIn) (bulk.Act, error) {
 	if _, err := a.d.Acts(ctx, access.Operator); err != nil {
-		return bulk.Job{}, err
+		return bulk.Act{}, err
 	}
 	ctx = desk.AnsweringMany(ctx)
 	b := &in.Body
 	if b.Preview != "" {
-		seen, err := a.jobs.Show(ctx, b.Preview)
+		seen, err := a.acts.Show(ctx, b.Preview)
 		if err == nil && (seen.Act != b.Act || seen.Step != b.Step || b.DryRun) {
 			err = fault.New(fault.Invalid, "preview: it is of another act")
 		}
 		if err != nil {
-			return bulk.Job{}, err
+			return bulk.Act{}, err
 		}
-		return a.jobs.Begin(ctx, b.Preview)
+		return a.acts.Begin(ctx, b.Preview)
 	}
 	if (b.Filter == nil) == (b.Items == nil) {
-		return bulk.Job{}, fault.New(fault.Invalid, "expected items, or a filter")
+		return bulk.Act{}, fault.New(fault.Invalid, "expected items, or a filter")
 	}
 	w, err := b.wanted()
 	if err != nil {
-		return bulk.Job{}, err
+		return bulk.Act{}, err
 	}
 	var filter url.Values
 	if b.Filter != nil {
 		filter = b.Filter.values()
 	}
-	items, err := a.jobs.Chosen(ctx, b.Items, filter)
+	items, err := a.acts.Chosen(ctx, b.Items, filter)
 	if err != nil {
-		return bulk.Job{}, err
+		return bulk.Act{}, err
 	}
 	if !b.DryRun && len(items) > mostUnseen {
-		return bulk.Job{}, withStatus{fmt.Errorf("%d items: look first with dryRun, then send the preview", len(items)), http.StatusUnprocessableEntity, "preview-needed"}
+		return bulk.Act{}, withStatus{fmt.Errorf("%d items: look first with dryRun, then send the preview", len(items)), http.StatusUnprocessableEntity, "preview-needed"}
 	}
-	job, err := a.jobs.Preview(ctx, items, w)
+	seen, err := a.acts.Preview(ctx, items, w)
 	if err != nil || b.DryRun {
-		return job, err
+		return seen, err
 	}
-	return a.jobs.Begin(ctx, job.ID)
+	return a.acts.Begin(ctx, seen.ID)
 }

@@ -56,7 +56,7 @@ type orderIn struct {
 	Key  string `header:"Idempotency-Key"`
 	Body struct {
 		Act string `json:"act" enum:"start,stop,restart,fire"`
-		Now bool   `json:"now,omitempty" doc:"stop, restart: end also what runs"`
+		Now bool   `json:"now,omitempty" doc:"stop, restart: end also a firing at work"`
 	}
 }
 
@@ -68,7 +68,7 @@ type searchIn struct {
 	Tag        []string `query:"tag,explode" doc:"TAG or KIND:TAG; all of them"`
 	Where      string   `query:"where" doc:"a condition"`
 	Collection string   `query:"collection"`
-	Saved      string   `query:"saved" doc:"what searches/NAME.yaml says, narrowed by all else"`
+	Saved      string   `query:"saved" doc:"asks the question of searches/NAME.yaml, narrowed by all else"`
 	Limit      int      `query:"limit" minimum:"1" maximum:"1000" default:"100"`
 }
 
@@ -79,7 +79,7 @@ func (in *searchIn) values() url.Values {
 
 // registerCapabilities registers what is asked of the rooms that do one thing each.
 func registerCapabilities(a *API) {
-	get(a, "schedules", "What is done at certain times, and what became of it", func(ctx context.Context, _ *none) ([]schedule.Row, error) {
+	get(a, "schedules", "Schedules, and their last firings", func(ctx context.Context, _ *none) ([]schedule.Row, error) {
 		if err := a.d.Whole(ctx); err != nil {
 			return nil, err
 		}
@@ -92,7 +92,7 @@ func registerCapabilities(a *API) {
 		}
 		return a.d.Schedule.Row(in.Name)
 	})
-	huma.Register(a.huma, a.operation(http.MethodGet, "deliveries", "What goes to other systems, waits, came there or failed"), func(ctx context.Context, in *deliveriesIn) (*deliveriesOut, error) {
+	huma.Register(a.huma, a.operation(http.MethodGet, "deliveries", "Deliveries to other systems: under way, waiting, done, failed"), func(ctx context.Context, in *deliveriesIn) (*deliveriesOut, error) {
 		out, err := deliveriesOf(ctx, a, in)
 		if err != nil {
 			return nil, problemOf(a.d, err)
@@ -115,14 +115,14 @@ func registerCapabilities(a *API) {
 		rows, err := a.d.Catalog.Rows()
 		return append([]catalog.Row{}, rows...), err
 	})
-	get(a, "disposals", "Proposals to remove items for good, and what they wait for", func(ctx context.Context, _ *none) ([]*disposal.Row, error) {
+	get(a, "disposals", "Proposals to remove items for good, and whose word they wait for", func(ctx context.Context, _ *none) ([]*disposal.Row, error) {
 		if err := a.d.Whole(ctx); err != nil {
 			return nil, err
 		}
 		rows, err := a.d.Disposal.List(ctx)
 		return append([]*disposal.Row{}, rows...), err
 	})
-	get(a, "search", "Items by what is written in them, where and when they are from", func(ctx context.Context, in *searchIn) ([]search.Hit, error) {
+	get(a, "search", "Items by their words, place and time", func(ctx context.Context, in *searchIn) ([]search.Hit, error) {
 		q, err := a.d.Sought(in.values())
 		if err == nil && q.Empty() {
 			err = fault.New(fault.Invalid, "expected something to look for")

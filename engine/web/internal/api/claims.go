@@ -100,7 +100,7 @@ func (a *API) registerClaims() {
 	post(a, http.MethodPost, "queues/{workflow}/{step}/claims", "Claim a step that programs do", func(ctx context.Context, in *claimStep) (claimAnswer, error) {
 		return a.claim(ctx, in.Workflow+"/"+in.Step, in.Body)
 	})
-	post(a, http.MethodGet, attemptPath, "What the robot is given", func(ctx context.Context, in *AttemptPath) (wire.Given, error) {
+	post(a, http.MethodGet, attemptPath, "The robot's inputs", func(ctx context.Context, in *AttemptPath) (wire.Given, error) {
 		l, account, err := a.d.Lends(ctx)
 		if errors.Is(err, desk.ErrForbidden) { // whoever may look has no attempt
 			err = fault.New(fault.NotFound, "this account claimed no such attempt")

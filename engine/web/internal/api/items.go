@@ -16,7 +16,7 @@ import (
 
 // ItemPath names an item.
 type ItemPath struct {
-	ID string `path:"id" doc:"an identifier, the beginning of one, a label, or what the item is known by"`
+	ID string `path:"id" doc:"an identifier, the beginning of one, a label, or another of the item's identifiers"`
 }
 
 type whyIn struct {
@@ -38,7 +38,7 @@ type attemptLogIn struct {
 	ItemPath
 	Step    string `path:"step"`
 	Attempt string `path:"attempt"`
-	Follow  bool   `query:"follow" doc:"also what it writes, until it ends"`
+	Follow  bool   `query:"follow" doc:"also all lines to come, until it ends"`
 }
 
 // itemOut is an item with its stamp.
@@ -64,7 +64,7 @@ func (a *API) registerItems() {
 		}
 		return &itemOut{`"` + stamp + `"`, d}, nil
 	})
-	get(a, "items/{id}/why", "What its steps wait for, and what would help", func(ctx context.Context, in *whyIn) (ask.ExplainedSaid, error) {
+	get(a, "items/{id}/why", "Why its steps wait, and the acts that would help", func(ctx context.Context, in *whyIn) (ask.ExplainedSaid, error) {
 		id, err := a.d.Object(ctx, in.ID)
 		if err != nil {
 			return ask.ExplainedSaid{}, err
@@ -106,7 +106,7 @@ func (a *API) registerItems() {
 		r, w := humago.Unwrap(ctx)
 		return a.d.SendFile(w, r, id, r.PathValue("path"))
 	})
-	get(a, "items/{id}/result", "What it is now and what its robots made: files with digests", func(ctx context.Context, in *ItemPath) ([]wire.File, error) {
+	get(a, "items/{id}/result", "Its content as it stands and its robots' outputs: files with digests", func(ctx context.Context, in *ItemPath) ([]wire.File, error) {
 		id, err := a.d.Object(ctx, in.ID)
 		if err != nil {
 			return nil, err
@@ -121,7 +121,7 @@ func (a *API) registerItems() {
 		r, w := humago.Unwrap(ctx)
 		return a.d.SendResult(w, r, id, r.PathValue("path"))
 	})
-	stream(a, "items/{id}/logs/{step}/{attempt}", "What an attempt wrote", []string{"text/plain"}, func(ctx huma.Context, in *attemptLogIn) error {
+	stream(a, "items/{id}/logs/{step}/{attempt}", "The log of an attempt", []string{"text/plain"}, func(ctx huma.Context, in *attemptLogIn) error {
 		id, err := a.d.Object(ctx.Context(), in.ID)
 		if err != nil {
 			return err

@@ -96,7 +96,7 @@ func (a *API) registerReads() {
 		}
 		return out, nil
 	})
-	get(a, "facets", "Count items by what they have in common", func(ctx context.Context, in *Listing) ([]ask.Facet, error) {
+	get(a, "facets", "Count items by the values that they have in common", func(ctx context.Context, in *Listing) ([]ask.Facet, error) {
 		f, err := a.d.Filter(ctx, in.values())
 		if err != nil {
 			return nil, err
@@ -109,13 +109,13 @@ func (a *API) registerReads() {
 		}
 		return a.d.Ask.Queues()
 	})
-	get(a, "queues/{name}", "What is ready in a queue, in the order in which it is handed out", func(ctx context.Context, in *namedQueueIn) ([]ask.QueueRow, error) {
+	get(a, "queues/{name}", "The steps that are ready in a queue, in the order in which they are handed out", func(ctx context.Context, in *namedQueueIn) ([]ask.QueueRow, error) {
 		return a.queue(ctx, in.Name, in.QueueQuery)
 	})
-	get(a, "queues/{workflow}/{step}", "What is ready for a step", func(ctx context.Context, in *stepQueueIn) ([]ask.QueueRow, error) {
+	get(a, "queues/{workflow}/{step}", "The items that are ready for a step", func(ctx context.Context, in *stepQueueIn) ([]ask.QueueRow, error) {
 		return a.queue(ctx, in.Workflow+"/"+in.Step, in.QueueQuery)
 	})
-	get(a, "failures", "What failed and waits for a person, grouped", func(ctx context.Context, in *failuresIn) ([]ask.FailureGroup, error) {
+	get(a, "failures", "The failures that wait for a person, grouped", func(ctx context.Context, in *failuresIn) ([]ask.FailureGroup, error) {
 		if err := a.d.Ask.CheckFilter(ask.Filter{Workflow: in.Workflow, Step: layout.Name(in.Step)}); err != nil {
 			return nil, err
 		}
@@ -148,13 +148,13 @@ func (a *API) registerWhole() {
 		b, items, err := a.d.Ask.Batch(layout.Name(in.Name))
 		return batchAnswer{b, items}, err
 	})
-	get(a, "stats", "How long steps wait and run, and what would help", func(ctx context.Context, _ *none) (ask.StatsSaid, error) {
+	get(a, "stats", "How long steps wait and run, where the bottleneck is, and how to widen it", func(ctx context.Context, _ *none) (ask.StatsSaid, error) {
 		if err := a.d.Whole(ctx); err != nil {
 			return ask.StatsSaid{}, err
 		}
 		return a.d.Ask.Stats().Said(a.d.Words), nil
 	})
-	get(a, "stalled", "What has not moved for longer than usual", func(ctx context.Context, in *stalledIn) ([]ask.StalledSaid, error) {
+	get(a, "stalled", "The steps that have not moved for longer than usual", func(ctx context.Context, in *stalledIn) ([]ask.StalledSaid, error) {
 		longer, err := desk.Duration(in.Longer)
 		if err == nil {
 			err = a.d.Whole(ctx)
@@ -164,11 +164,11 @@ func (a *API) registerWhole() {
 		}
 		return ask.StalledIn(a.d.Words, a.d.Ask.Stalled(longer)), nil
 	})
-	get(a, "inbox", "What lies in the inbox, and why", func(ctx context.Context, _ *none) (ask.InboxStatus, error) {
+	get(a, "inbox", "The drops that lie in the inbox, and why", func(ctx context.Context, _ *none) (ask.InboxStatus, error) {
 		s, err := a.wholeStatus(ctx)
 		return s.InboxStatus, err
 	})
-	get(a, "engines", "Who is at work, and on what", func(ctx context.Context, _ *none) (enginesAnswer, error) {
+	get(a, "engines", "The engines at work, and their attempts", func(ctx context.Context, _ *none) (enginesAnswer, error) {
 		s, err := a.wholeStatus(ctx)
 		return enginesAnswer{s.Engines, s.Running, s.Cold}, err
 	})

@@ -24,7 +24,7 @@ const (
 	Most     = 100_000
 	holds    = time.Hour
 	sideways = 64 // acts at once: they share a group of commits
-	mostJobs = 1000
+	mostActs = 1000
 )
 
 // Row is one item, and what became of it.
@@ -36,8 +36,8 @@ type Row struct {
 	stamp   string
 }
 
-// Job is an act on many items: seen, under way or done.
-type Job struct {
+// Act is an act on many items: seen, under way or done.
+type Act struct {
 	ID      string    `json:"id"`
 	Act     string    `json:"act"`
 	Step    string    `json:"step,omitempty"`
@@ -55,22 +55,22 @@ type Job struct {
 	stop   context.CancelFunc
 }
 
-// Jobs are the acts of one server.
-type Jobs struct {
+// Acts are the acts of one server.
+type Acts struct {
 	d  *desk.Desk
-	mu sync.Mutex // guards jobs, and what they hold
-	// jobs hold by their identifiers; a preview is a job that was not begun.
-	jobs map[string]*Job
+	mu sync.Mutex // guards acts, and what they hold
+	// acts hold by their identifiers; a preview is one that was not begun.
+	acts map[string]*Act
 }
 
 // New gives the acts of a server.
-func New(d *desk.Desk) *Jobs { return &Jobs{d: d, jobs: map[string]*Job{}} }
+func New(d *desk.Desk) *Acts { return &Acts{d: d, acts: map[string]*Act{}} }
 
 // Chosen are the items that are named, or, of none, those that fit what narrows a listing.
-func (j *Jobs) Chosen(ctx context.Context, names []string, filter url.Values) (items []layout.ItemID, err error) {
+func (a *Acts) Chosen(ctx context.Context, names []string, filter url.Values) (items []layout.ItemID, err error) {
 	if filter == nil {
 		for _, name := range names {
-			id, err := j.d.Object(ctx, name)
+			id, err := a.d.Object(ctx, name)
 			if err != nil {
 				return nil, err
 			}
@@ -78,11 +78,11 @@ func (j *Jobs) Chosen(ctx context.Context, names []string, filter url.Values) (i
 		}
 		return items, nil
 	}
-	f, err := j.d.Filter(ctx, filter)
+	f, err := a.d.Filter(ctx, filter)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := j.d.Ask.Items(f, ask.Page{Limit: Most + 1})
+	rows, err := a.d.Ask.Items(f, ask.Page{Limit: Most + 1})
 	for _, row := range rows {
 		items = append(items, row.Item)
 	}
@@ -90,143 +90,143 @@ func (j *Jobs) Chosen(ctx context.Context, names []string, filter url.Values) (i
 }
 
 // Preview notes which items would be acted on, as they are now, and which would be refused.
-func (j *Jobs) Preview(ctx context.Context, items []layout.ItemID, w desk.Wanted) (Job, error) {
-	if _, err := j.d.Acts(ctx, access.Operator); err != nil {
-		return Job{}, err
+func (a *Acts) Preview(ctx context.Context, items []layout.ItemID, w desk.Wanted) (Act, error) {
+	if _, err := a.d.Acts(ctx, access.Operator); err != nil {
+		return Act{}, err
 	}
 	if err := w.Check(); err != nil {
-		return Job{}, err
+		return Act{}, err
 	}
 	if len(items) == 0 {
-		return Job{}, fault.New(fault.Invalid, "No item was chosen.")
+		return Act{}, fault.New(fault.Invalid, "No item was chosen.")
 	}
 	if len(items) > Most {
-		return Job{}, fault.New(fault.Invalid, "Too many items at once; narrow the list.")
+		return Act{}, fault.New(fault.Invalid, "Too many items at once; narrow the list.")
 	}
 	random := make([]byte, 8)
-	if _, err := io.ReadFull(j.d.Random, random); err != nil {
-		return Job{}, err
+	if _, err := io.ReadFull(a.d.Random, random); err != nil {
+		return Act{}, err
 	}
 	who := desk.Who(ctx)
-	job := &Job{ID: hex.EncodeToString(random), Act: w.Act, Step: string(w.Step), By: who.Name, At: j.d.Now(), wanted: w, owner: who.Email}
+	act := &Act{ID: hex.EncodeToString(random), Act: w.Act, Step: string(w.Step), By: who.Name, At: a.d.Now(), wanted: w, owner: who.Email}
 	for _, id := range items {
-		if err := j.d.Reach(ctx, id); err != nil {
-			return Job{}, err
+		if err := a.d.Reach(ctx, id); err != nil {
+			return Act{}, err
 		}
-		m, err := j.d.Ask.Manifest(id)
+		m, err := a.d.Ask.Manifest(id)
 		if err != nil {
-			return Job{}, err
+			return Act{}, err
 		}
-		stamp, err := j.d.Ask.Stamp(id)
+		stamp, err := a.d.Ask.Stamp(id)
 		if err != nil {
-			return Job{}, err
+			return Act{}, err
 		}
-		job.Rows = append(job.Rows, Row{Item: id, Label: m.Label, stamp: stamp})
+		act.Rows = append(act.Rows, Row{Item: id, Label: m.Label, stamp: stamp})
 	}
-	j.each(ledger.Rehearse(ctx), job)
+	a.each(ledger.Rehearse(ctx), act)
 	if err := ctx.Err(); err != nil {
-		return Job{}, err
+		return Act{}, err
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for id, old := range j.jobs {
-		if j.d.Now().Sub(old.At) > holds && (old.Ended || !old.Begun) || len(j.jobs) >= mostJobs && !old.Begun {
-			delete(j.jobs, id)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for id, old := range a.acts {
+		if a.d.Now().Sub(old.At) > holds && (old.Ended || !old.Begun) || len(a.acts) >= mostActs && !old.Begun {
+			delete(a.acts, id)
 		}
 	}
-	j.jobs[job.ID] = job
-	return job.copied(), nil
+	a.acts[act.ID] = act
+	return act.copied(), nil
 }
 
-func (b *Job) copied() Job {
-	c := *b
-	c.Rows = append([]Row(nil), b.Rows...)
+func (t *Act) copied() Act {
+	c := *t
+	c.Rows = append([]Row(nil), t.Rows...)
 	return c
 }
 
-// find gives the account's own job. The lock is held.
-func (j *Jobs) find(ctx context.Context, id string) (*Job, error) {
-	job := j.jobs[id]
-	if job == nil || job.owner != desk.Who(ctx).Email {
+// find gives the account's own act. The lock is held.
+func (a *Acts) find(ctx context.Context, id string) (*Act, error) {
+	act := a.acts[id]
+	if act == nil || act.owner != desk.Who(ctx).Email {
 		return nil, fault.New(fault.NotFound, "There is no such act on many items; it may be over since long.")
 	}
-	return job, nil
+	return act, nil
 }
 
 // Show tells how far an act is.
-func (j *Jobs) Show(ctx context.Context, id string) (Job, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	job, err := j.find(ctx, id)
+func (a *Acts) Show(ctx context.Context, id string) (Act, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	act, err := a.find(ctx, id)
 	if err != nil {
-		return Job{}, err
+		return Act{}, err
 	}
-	return job.copied(), nil
+	return act.copied(), nil
 }
 
 // Begin does what was seen; again, it changes nothing. The work outlives ctx, but not the
 // server.
-func (j *Jobs) Begin(ctx context.Context, id string) (Job, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	job, err := j.find(ctx, id)
-	if err != nil || job.Begun {
+func (a *Acts) Begin(ctx context.Context, id string) (Act, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	act, err := a.find(ctx, id)
+	if err != nil || act.Begun {
 		if err != nil {
-			return Job{}, err
+			return Act{}, err
 		}
-		return job.copied(), nil
+		return act.copied(), nil
 	}
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
-	job.Begun, job.stop, job.Refused = true, stop, 0
-	for i := range job.Rows {
-		job.Rows[i].Refused = ""
+	act.Begun, act.stop, act.Refused = true, stop, 0
+	for i := range act.Rows {
+		act.Rows[i].Refused = ""
 	}
-	go j.work(work, job)
-	return job.copied(), nil
+	go a.work(work, act)
+	return act.copied(), nil
 }
 
 // Stop lets no further item be begun.
-func (j *Jobs) Stop(ctx context.Context, id string) (Job, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	job, err := j.find(ctx, id)
+func (a *Acts) Stop(ctx context.Context, id string) (Act, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	act, err := a.find(ctx, id)
 	if err != nil {
-		return Job{}, err
+		return Act{}, err
 	}
-	if job.stop != nil && !job.Ended {
-		job.Stopped = true
-		job.stop()
+	if act.stop != nil && !act.Ended {
+		act.Stopped = true
+		act.stop()
 	}
-	return job.copied(), nil
+	return act.copied(), nil
 }
 
 // work does what was seen.
-func (j *Jobs) work(ctx context.Context, job *Job) {
-	j.each(ctx, job)
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	job.Ended = true
-	job.stop()
+func (a *Acts) work(ctx context.Context, act *Act) {
+	a.each(ctx, act)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	act.Ended = true
+	act.stop()
 }
 
 // each acts on the items side by side, or rehearses it, until ctx ends.
-func (j *Jobs) each(ctx context.Context, job *Job) {
+func (a *Acts) each(ctx context.Context, act *Act) {
 	var acting errgroup.Group
 	acting.SetLimit(sideways)
-	for i := range job.Rows {
+	for i := range act.Rows {
 		acting.Go(func() error {
 			if ctx.Err() != nil {
 				return nil
 			}
-			refused := j.one(context.WithoutCancel(ctx), job, job.Rows[i])
-			j.mu.Lock()
-			defer j.mu.Unlock()
-			if job.Rows[i].Refused = refused; refused != "" {
-				job.Refused++
+			refused := a.one(context.WithoutCancel(ctx), act, act.Rows[i])
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			if act.Rows[i].Refused = refused; refused != "" {
+				act.Refused++
 			}
-			if job.Begun {
-				job.Done++
-				job.Rows[i].Done = true
+			if act.Begun {
+				act.Done++
+				act.Rows[i].Done = true
 			}
 			return nil
 		})
@@ -235,15 +235,15 @@ func (j *Jobs) each(ctx context.Context, job *Job) {
 }
 
 // one acts on an item that is still as it was seen, and tells why not.
-func (j *Jobs) one(ctx context.Context, job *Job, row Row) string {
-	wanted := job.wanted
+func (a *Acts) one(ctx context.Context, act *Act, row Row) string {
+	wanted := act.wanted
 	wanted.Seen = row.stamp
-	_, err := j.d.Do(ctx, row.Item, wanted)
+	_, err := a.d.Do(ctx, row.Item, wanted)
 	if err == nil || errors.Is(err, ledger.ErrRehearsed) {
 		return ""
 	}
 	if !ledger.IsRefused(err) {
-		j.d.Log.Warn("an act on one of many items failed", "item", string(row.Item), "error", err)
+		a.d.Log.Warn("an act on one of many items failed", "item", string(row.Item), "error", err)
 	}
 	return err.Error()
 }

@@ -5,5 +5,5 @@
 // each item; one that changed since is refused. Work goes on when its browser has gone, and
 // ends with the process: each act is a commit of its own, so what was done stands.
 //
-// Jobs has one lock, which guards the previews and the work.
+// Acts has one lock, which guards the previews and the work.
 package bulk

@@ -14,7 +14,7 @@ import (
 // many are the pages of acts on many items.
 type many struct {
 	d    *desk.Desk
-	jobs *bulk.Jobs
+	acts *bulk.Acts
 }
 
 // preview shows what an act would be done to: the ticked items, or all of the list.
@@ -30,37 +30,37 @@ func (p many) preview(w http.ResponseWriter, r *http.Request) (string, any, erro
 			return "", nil, fault.New(fault.Invalid, err.Error())
 		}
 	}
-	items, err := p.jobs.Chosen(ctx, r.PostForm["item"], filter)
+	items, err := p.acts.Chosen(ctx, r.PostForm["item"], filter)
 	if err != nil {
 		return "", nil, err
 	}
 	wanted := desk.Wanted{Act: r.PostFormValue("act"), Workflow: r.PostFormValue("workflow"), Step: layout.Name(r.PostFormValue("step")), Message: strings.TrimSpace(r.PostFormValue("message"))}
-	job, err := p.jobs.Preview(ctx, items, wanted)
+	seen, err := p.acts.Preview(ctx, items, wanted)
 	if err != nil {
 		return "", nil, err
 	}
-	http.Redirect(w, r, p.d.Base+"bulk/"+job.ID, http.StatusSeeOther)
+	http.Redirect(w, r, p.d.Base+"bulk/"+seen.ID, http.StatusSeeOther)
 	return "", nil, nil
 }
 
 func (p many) show(_ http.ResponseWriter, r *http.Request) (string, any, error) {
-	job, err := p.jobs.Show(r.Context(), r.PathValue("id"))
-	return "bulk", job, err
+	seen, err := p.acts.Show(r.Context(), r.PathValue("id"))
+	return "bulk", seen, err
 }
 
 func (p many) begin(w http.ResponseWriter, r *http.Request) (string, any, error) {
-	job, err := p.jobs.Begin(r.Context(), r.PathValue("id"))
-	return p.lead(w, r, job, err)
+	seen, err := p.acts.Begin(r.Context(), r.PathValue("id"))
+	return p.lead(w, r, seen, err)
 }
 
 func (p many) stop(w http.ResponseWriter, r *http.Request) (string, any, error) {
-	job, err := p.jobs.Stop(r.Context(), r.PathValue("id"))
-	return p.lead(w, r, job, err)
+	seen, err := p.acts.Stop(r.Context(), r.PathValue("id"))
+	return p.lead(w, r, seen, err)
 }
 
-func (p many) lead(w http.ResponseWriter, r *http.Request, job bulk.Job, err error) (string, any, error) {
+func (p many) lead(w http.ResponseWriter, r *http.Request, seen bulk.Act, err error) (string, any, error) {
 	if err == nil {
-		http.Redirect(w, r, p.d.Base+"bulk/"+job.ID, http.StatusSeeOther)
+		http.Redirect(w, r, p.d.Base+"bulk/"+seen.ID, http.StatusSeeOther)
 	}
 	return "", nil, err
 }

@@ -24,7 +24,7 @@ type Pages struct {
 	d      *desk.Desk
 	door   *door.Door
 	files  *upload.Uploads
-	jobs   *bulk.Jobs
+	acts   *bulk.Acts
 	pages  map[string]*template.Template
 	assets map[string]asset
 	stamp  string // of the assets, in their addresses
@@ -38,8 +38,8 @@ type asset struct {
 }
 
 // New reads the templates.
-func New(d *desk.Desk, in *door.Door, uploads *upload.Uploads, jobs *bulk.Jobs) (*Pages, error) {
-	p := &Pages{d: d, door: in, files: uploads, jobs: jobs, pages: map[string]*template.Template{}, assets: map[string]asset{}}
+func New(d *desk.Desk, in *door.Door, uploads *upload.Uploads, acts *bulk.Acts) (*Pages, error) {
+	p := &Pages{d: d, door: in, files: uploads, acts: acts, pages: map[string]*template.Template{}, assets: map[string]asset{}}
 	if err := p.readAssets(); err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (p *Pages) Static() http.Handler {
 
 // routes are the pages, by the patterns of their addresses.
 func (p *Pages) routes() map[string]viewer {
-	l, m, c, o := lists{p.d}, many{p.d, p.jobs}, accounts{p.d}, capabilities{p.d}
+	l, m, c, o := lists{p.d}, many{p.d, p.acts}, accounts{p.d}, capabilities{p.d}
 	return map[string]viewer{
 		"GET /{$}": p.overview, "GET /live": p.live,
 		"GET /items": p.items, "GET /items.csv": p.table, "GET /items/{id}": p.item,

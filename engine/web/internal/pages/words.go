@@ -44,7 +44,7 @@ func (p *Pages) words() template.FuncMap {
 		"noun":      noun,
 		"count":     func(n int, what ...string) string { return thousands(n) + " " + noun(n, what...) },
 		"more":      func(rows []bulk.Row) int { return max(0, len(rows)-mostRows) },
-		"left":      func(j bulk.Job) int { return len(j.Rows) - j.Done },
+		"left":      func(j bulk.Act) int { return len(j.Rows) - j.Done },
 		"done":      func(b ask.BatchRow) int { return b.Items - b.Open },
 		"gridHeads": gridHeads,
 		"gridCells": gridCells,
