@@ -32,6 +32,7 @@ require (
 	github.com/paulmach/orb v0.14.0
 	github.com/pdfcpu/pdfcpu v0.11.1
 	github.com/pierrec/lz4/v4 v4.1.33
+	github.com/pjbgf/sha1cd v0.7.0
 	github.com/pkg/sftp v1.13.9
 	github.com/richardlehane/siegfried v1.11.4
 	github.com/rjeczalik/notify v0.9.3
@@ -147,7 +148,6 @@ require (
 	github.com/jbenet/go-context v0.0.0-20150711004518-d14ea06fba99 // indirect
 	github.com/kevinburke/ssh_config v1.2.0 // indirect
 	github.com/klauspost/compress v1.20.3
-	github.com/pjbgf/sha1cd v0.7.0 // indirect
 	github.com/sergi/go-diff v1.3.2-0.20230802210424-5b0b94c5c0d3 // indirect
 	github.com/skeema/knownhosts v1.3.1 // indirect
 	github.com/tidwall/match v1.1.1 // indirect

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/zlib"
 	"context"
-	"crypto/sha1"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -15,6 +14,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/pjbgf/sha1cd"
 
 	"bagpipe/engine/gitstore/internal/repo"
 	"bagpipe/layout"
@@ -423,7 +424,8 @@ func (w *mending) loosePath(name string) string {
 	return filepath.Join(w.git, "objects", name[:2], name[2:])
 }
 
-// soundLoose reports whether a loose object has the digest of its name.
+// soundLoose reports whether a loose object has the digest of its name, and is none of two that were made
+// to have one digest. Git looks for these in all that comes in packs.
 func soundLoose(path, name string) bool {
 	f, err := os.Open(path)
 	if err != nil {
@@ -434,9 +436,12 @@ func soundLoose(path, name string) bool {
 	if err != nil {
 		return false
 	}
-	sum := sha1.New()
-	_, err = io.Copy(sum, z)
-	return err == nil && hex.EncodeToString(sum.Sum(nil)) == name
+	sum := sha1cd.New().(sha1cd.CollisionResistantHash)
+	if _, err := io.Copy(sum, z); err != nil {
+		return false
+	}
+	digest, collided := sum.CollisionResistantSum(nil)
+	return !collided && hex.EncodeToString(digest) == name
 }
 
 // unhideAll brings back the packs that a repair which was killed had taken out of sight.

@@ -1,12 +1,19 @@
 package gitstore_test
 
 import (
+	"bytes"
+	"compress/zlib"
 	"context"
+	"crypto/sha1"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"math/rand"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -79,5 +86,62 @@ func TestFiftyDamagedPacksAreMended(t *testing.T) {
 	}
 	if m, err := gitstore.MendObjects(ctx, root, nil, nil); err != nil || len(m.Packs)+m.Loose+m.Found+len(m.Missing) > 0 {
 		t.Errorf("again: %+v, %v", m, err)
+	}
+}
+
+// Two loose files of one SHA-1 sum (the "shattered" ones, of sha1cd's own tests) are neither sound nor taken
+// for one another.
+func TestTwoFilesOfOneDigestAreNotSound(t *testing.T) {
+	where, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/pjbgf/sha1cd").Output()
+	if err != nil {
+		t.Skip("no source of the module sha1cd")
+	}
+	const name = "38762cf7f55934b34d179ae6a4c80cadccbb7f0a"
+	made := func(file string) (root, path string) {
+		data, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(where)), "test", "testdata", "files", file))
+		if err != nil {
+			t.Skip("the module sha1cd came without its tests: ", err)
+		}
+		if sum := sha1.Sum(data); hex.EncodeToString(sum[:]) != name {
+			t.Fatalf("%s has digest %x", file, sum)
+		}
+		root = filepath.Join(t.TempDir(), "w")
+		if err := gitstore.Init(context.Background(), root, gitstore.Options{Now: time.Now}, map[string][]byte{"a": []byte("a\n")}, "init\n", gitstore.Signature{}); err != nil {
+			t.Fatal(err)
+		}
+		path = filepath.Join(root, ".git", "objects", name[:2], name[2:])
+		var packed bytes.Buffer
+		w := zlib.NewWriter(&packed)
+		_, err = w.Write(data)
+		if err := errors.Join(err, w.Close(), os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, packed.Bytes(), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		return root, path
+	}
+	root, path := made("shattered-1.pdf")
+	other, _ := made("shattered-2.pdf")
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := gitstore.MendObjects(context.Background(), root, []string{other}, nil)
+	if err != nil || !slices.Equal(m.Missing, []string{name}) || m.Loose+m.Found > 0 {
+		t.Errorf("mended %+v, %v", m, err)
+	}
+	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the file was replaced: %v", err)
+	}
+	s, err := gitstore.Open(root, gitstore.Options{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	scanning := gitstore.NewScanning(s, true)
+	defer scanning.Close()
+	if err := scanning.Rest(context.Background()); !gitstore.Unfit(err) {
+		t.Errorf("an audit finds %v", err)
+	}
+	if said, err := gitstore.Fsck(context.Background(), root, gitstore.Hash{}, gitstore.Hash{}); err != nil || len(said) == 0 {
+		t.Errorf("git says %q, %v", said, err)
 	}
 }
