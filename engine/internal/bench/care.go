@@ -100,7 +100,7 @@ func (w *workspace) lateInFeeds() (most time.Duration, err error) {
 	}
 	for range postsSeen {
 		before := w.sizeOf("part-*")
-		if _, err := measure(w.command("feed", "post", "museum.loan", "--collection", "c1", "--data", "{}")); err != nil {
+		if _, err := measure(w.command("feed", "post", "museum.loan", "--collection", "default", "--data", "{}")); err != nil {
 			return most, err
 		}
 		begin := time.Now()
