@@ -84,6 +84,52 @@ func TestStoreFull(t *testing.T) {
 	}
 }
 
+// A store on a disk of its own, a loop device, that is full and then gone: neither fails an item or leaves anything in the mount
+// point, and with the disk back and room on it the deposit is made.
+func TestStoreOnALoopDevice(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	disk, image := filepath.Join(b.top, "disk"), filepath.Join(b.top, "image")
+	b.must(errors.Join(os.Mkdir(disk, 0o777), os.WriteFile(image, nil, 0o666), os.Truncate(image, 256<<20)))
+	if out, err := exec.Command("mkfs.ext4", "-q", "-F", "-m", "0", image).CombinedOutput(); err != nil {
+		t.Skipf("no mkfs.ext4: %v %s", err, out)
+	}
+	b.mount(image, disk, "-o", "loop")
+	b.must(edit(filepath.Join(b.dir, "bagpipe.yaml"), "store: store", "store: "+disk+"/store"))
+	var fs syscall.Statfs_t
+	b.must(syscall.Statfs(disk, &fs))
+	filler, err := os.Create(filepath.Join(disk, "filler"))
+	b.must(err)
+	b.must(errors.Join(syscall.Fallocate(int(filler.Fd()), 0, 0, int64(fs.Bavail)*fs.Bsize-70<<20), filler.Close()))
+	b.write("small.txt", "small")
+	b.write("large.bin", strings.Repeat("0123456789abcdef", 1<<20))
+	b.ok("add", filepath.Join(b.top, "small.txt"), filepath.Join(b.top, "large.bin"))
+	if out := b.start("run").code(int(screen.ExitSomeFailed)); !strings.Contains(out, "no space in the store") {
+		t.Errorf("run with a full disk: %s", out)
+	}
+
+	b.unmount(disk)
+	b.ok("step", "retry", "large.bin", "deposit")
+	if out := b.start("run").code(int(screen.ExitSomeFailed)); !strings.Contains(out, "is it mounted?") {
+		t.Errorf("run without the disk: %s", out)
+	}
+	if left, err := os.ReadDir(disk); err != nil || len(left) > 0 {
+		t.Errorf("in the mount point: %v, %v", left, err)
+	}
+
+	b.mount(image, disk, "-o", "loop")
+	b.must(os.Remove(filler.Name()))
+	b.ok("step", "retry", "large.bin", "deposit")
+	b.ok("run")
+	bags, err := filepath.Glob(filepath.Join(disk, "store/*/*/*/*/*"))
+	if err != nil || len(bags) != 2 {
+		t.Errorf("in the store: %v, %v", bags, err)
+	}
+	for _, bag := range bags {
+		b.ok("bag", "validate", bag)
+	}
+}
+
 // A file whose length fetch.txt does not say does not fill the file system: what came is kept, and
 // with room the next call goes on.
 func TestFetchLeavesRoom(t *testing.T) {
