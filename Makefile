@@ -67,6 +67,7 @@ soak: $(BIN)
 # Packages for release, in ./dist.
 dist:
 	@GO='$(GO)' ./.ci/dist.sh '$(VERSION)'
+	@$(GO) test -count=1 -run TestThePackageInstalls ./cmd/bagpipe
 
 clean:
 	rm -rf bin .cache dist

@@ -1,6 +1,6 @@
 #!/bin/sh
 # make dist: for each architecture a static binary in an archive and a Debian package, with
-# the manual page, completions, the unit, example settings, alert rules and a dashboard; checksums, and what the
+# the manual pages, completions, the unit, example settings, alert rules and a dashboard; checksums, and what the
 # binary is made of (CycloneDX). dist.sh VERSION [ARCH…]
 set -eu
 cd "$(dirname "$0")/.."
@@ -21,7 +21,7 @@ for arch in "${@:-amd64 arm64}"; do
 		stage=dist/$name
 		mkdir -p "$stage/completion" "$stage/examples"
 		CGO_ENABLED=0 GOOS=linux GOARCH=$arch $go build -trimpath -tags otel -ldflags "-s -w -X main.version=$version" -o "$stage/bagpipe" ./cmd/bagpipe
-		dist/.bagpipe man >"$stage/bagpipe.1"
+		dist/.bagpipe man --to "$stage/man"
 		for shell in bash zsh fish; do
 			dist/.bagpipe completion $shell >"$stage/completion/bagpipe.$shell"
 		done

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"bagpipe/cmd/bagpipe/internal/manual"
@@ -23,14 +25,28 @@ func (c *completionCmd) Run(k *kong.Kong, a *app) error {
 	return err
 }
 
-type manCmd struct{}
+type manCmd struct {
+	To string `type:"path" placeholder:"DIR" help:"Write it there, and a page of each command (bagpipe-run.1), as files."`
+}
 
-// Run prints the manual page.
+// Run prints the manual page, or writes all pages.
 func (c *manCmd) Run(k *kong.Kong, a *app) error {
 	program := described(k.Model.Node)
 	program.Help, _, _ = strings.Cut(program.Help, "\n\n") // the exit codes have a section of their own
-	_, err := fmt.Fprint(a.Out, manual.Page(program, version, strings.TrimPrefix(screen.CodesHelp, "Exit codes:\n")))
-	return err
+	codes := strings.TrimPrefix(screen.CodesHelp, "Exit codes:\n")
+	if c.To == "" {
+		_, err := fmt.Fprint(a.Out, manual.Page(program, version, codes))
+		return err
+	}
+	if err := os.MkdirAll(c.To, 0o777); err != nil {
+		return err
+	}
+	for name, text := range manual.Pages(program, version, codes) {
+		if err := os.WriteFile(filepath.Join(c.To, name), []byte(text), 0o666); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // described is what the grammar says of a command and those below it.

@@ -67,24 +67,29 @@ func TestTheManualPageIsShown(t *testing.T) {
 	if _, err := exec.LookPath("man"); err != nil {
 		t.Skip("no man")
 	}
-	page, err := exec.Command("bagpipe", "man").Output()
-	if err != nil {
-		t.Fatal(err)
+	dir := t.TempDir()
+	if out, err := exec.Command("bagpipe", "man", "--to", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
 	}
-	file := filepath.Join(t.TempDir(), "bagpipe.1")
-	if err := os.WriteFile(file, page, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("man", "--warnings", "-l", file)
-	cmd.Env = append(os.Environ(), "MANWIDTH=72", "MANPAGER=cat", "LC_ALL=C.UTF-8")
-	var shown, wrong strings.Builder
-	cmd.Stdout, cmd.Stderr = &shown, &wrong
-	if err := cmd.Run(); err != nil || wrong.Len() > 0 {
-		t.Errorf("man: %v: %s", err, wrong.String())
-	}
-	for _, want := range []string{"bagpipe run", "bagpipe fixity run", "EXIT STATUS", "--watch"} {
-		if !strings.Contains(shown.String(), want) {
-			t.Errorf("the page has no %q:\n%.3000s", want, shown.String())
+	for page, wants := range map[string][]string{
+		"bagpipe.1":            {"bagpipe run", "bagpipe fixity run", "EXIT STATUS", "--watch"},
+		"bagpipe-run.1":        {"steps that are", "--watch", "SEE ALSO"},
+		"bagpipe-fixity.1":     {"bagpipe fixity run", "--sample"},
+		"bagpipe-deposit.1":    {"--to"},
+		"bagpipe-workflow.1":   {"bagpipe workflow check"},
+		"bagpipe-completion.1": {"bagpipe completion <shell>"},
+	} {
+		cmd := exec.Command("man", "--warnings", "-l", filepath.Join(dir, page))
+		cmd.Env = append(os.Environ(), "MANWIDTH=72", "MANPAGER=cat", "LC_ALL=C.UTF-8")
+		var shown, wrong strings.Builder
+		cmd.Stdout, cmd.Stderr = &shown, &wrong
+		if err := cmd.Run(); err != nil || wrong.Len() > 0 {
+			t.Errorf("man %s: %v: %s", page, err, wrong.String())
+		}
+		for _, want := range wants {
+			if !strings.Contains(shown.String(), want) {
+				t.Errorf("%s has no %q:\n%.3000s", page, want, shown.String())
+			}
 		}
 	}
 }
@@ -117,7 +122,7 @@ func TestThePackageInstalls(t *testing.T) {
 		return string(out)
 	}
 	does("dpkg", "--root="+root, "--log=/dev/null", "-i", packages[0])
-	for _, file := range []string{"usr/bin/bagpipe", "usr/share/man/man1/bagpipe.1", "lib/systemd/system/bagpipe.service", "usr/share/bash-completion/completions/bagpipe",
+	for _, file := range []string{"usr/bin/bagpipe", "usr/share/man/man1/bagpipe.1", "usr/share/man/man1/bagpipe-run.1", "lib/systemd/system/bagpipe.service", "usr/share/bash-completion/completions/bagpipe",
 		"usr/share/zsh/vendor-completions/_bagpipe", "usr/share/fish/vendor_completions.d/bagpipe.fish", "usr/share/doc/bagpipe/README.md", "usr/share/doc/bagpipe/examples/bagpipe.yaml",
 		"usr/share/doc/bagpipe/examples/monitoring/alerts.yaml", "usr/share/doc/bagpipe/examples/monitoring/dashboard.json"} {
 		if _, err := os.Stat(filepath.Join(root, file)); err != nil {
