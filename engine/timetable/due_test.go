@@ -212,10 +212,12 @@ func TestParseRefuses(t *testing.T) {
 			t.Errorf("%s: %v", tc.more, err)
 		}
 	}
-	for _, do := range []string{"{}", "{fixity: nothing}", "{fixity: items, sample: 500%}", "{start: w, where: '((('}", "{command: [a], start: w}", "{fixity: items, with: {a: 1}}"} {
+	for do, want := range map[string]string{"{}": "4:5: do: says what is done, and has one of command, deliver", "{fixity: nothing}": `not "nothing"`, "{fixity: items, sample: 500%}": "500%",
+		"{start: w, where: '((('}": "expected a path such as", "{command: [a], start: w}": "has one of command", "{fixity: items, with: {a: 1}}": "given to a command",
+		"{deliver: now}": `4:15: expected due, not "now"`, "{dispose: all}": `4:15: expected due, not "all"`, "{fixity: items, sampel: 5%}": `unknown key "sampel"; did you mean sample?`} {
 		_, err := Parse("schedules/s.yaml", fmt.Appendf(nil, "schema: 1\nname: s\ntrigger: {every: 1h}\ndo: %s\n", do))
-		if err == nil {
-			t.Errorf("%s was accepted", do)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", do, err)
 		}
 	}
 }

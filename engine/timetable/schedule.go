@@ -298,7 +298,7 @@ func (s *Schedule) readDo() (at string, err error) {
 	}
 	switch {
 	case given != 1:
-		return "$.do", fmt.Errorf("expected one of command, deliver, dispose, feeds, fixity, queue, read, scan and start")
+		return "$.do", fmt.Errorf("do: says what is done, and has one of command, deliver, dispose, feeds, fixity, queue, read, scan and start")
 	case s.Trigger.Queue != "" && d.Queue != s.Trigger.Queue:
 		return "$.do", fmt.Errorf("what a queue triggers is work on that queue; make a program the robot of its step")
 	case s.Parallel < 0 || s.Parallel > 0 && d.Queue == "" && !d.sweeps():
@@ -311,8 +311,10 @@ func (s *Schedule) readDo() (at string, err error) {
 		return "$.do.every", fmt.Errorf("every: says how many by itself; sample: and older: go without it")
 	case d.Where != "" && d.Start == "":
 		return "$.do.where", fmt.Errorf("where: says on which items a workflow is started")
-	case d.Deliver != "" && d.Deliver != "due", d.Dispose != "" && d.Dispose != "due":
-		return "$.do", fmt.Errorf("expected due")
+	case d.Deliver != "" && d.Deliver != "due":
+		return "$.do.deliver", fmt.Errorf("expected due, not %q", d.Deliver)
+	case d.Dispose != "" && d.Dispose != "due":
+		return "$.do.dispose", fmt.Errorf("expected due, not %q", d.Dispose)
 	case d.Fixity != "" && d.Fixity != "due" && !d.sweeps():
 		return "$.do.fixity", fmt.Errorf("expected items, store, targets, catalogs or due, not %q", d.Fixity)
 	}
