@@ -44,6 +44,18 @@ func (s *site) claim(wait string) string {
 	return "/api/v1/attempts/" + strings.Join([]string{got.Get("item").String(), got.Get("workflow").String(), got.Get("step").String(), got.Get("attempt").String()}, "/")
 }
 
+// Whoever names the workflow in place of its run is told, and does not take the attempt for lost.
+func TestAnAttemptIsNamedByItsRun(t *testing.T) {
+	t.Parallel()
+	_, s := leasing(t, "", "")
+	attempt := s.claim("20s")
+	s.json("GET", attempt, "", 200)
+	body := s.json("GET", strings.Replace(attempt, "/far.1/", "/far/", 1), "", 400)
+	if want := "expected the run that the claim answered with, as far.1"; !strings.Contains(body, want) {
+		t.Errorf("the answer does not say %q: %s", want, body)
+	}
+}
+
 func digestField(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "sha-256=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":"

@@ -235,6 +235,9 @@ func (r Claimants) held(account string, h wire.Held) (*loan, error) {
 	if err != nil {
 		return nil, fault.New(fault.Invalid, err.Error())
 	}
+	if _, n := state.Instance(h.Workflow); n == 0 {
+		return nil, fault.New(fault.Invalid, fmt.Sprintf("workflow %q: expected the run that the claim answered with, as %s.1", h.Workflow, h.Workflow))
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l := r.loans[ref]
