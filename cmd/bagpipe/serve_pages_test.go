@@ -40,6 +40,9 @@ func TestServePages(t *testing.T) {
 	s := b.serve("--no-run")
 	s.signIn()
 	item := gjson.Get(b.ok("items", "--collection", "reading-room", "--json"), "0.item").String()
+	if a := s.ask("GET", "/items/parent.zip", ""); !strings.Contains(a.body, "No step has made an inventory") || strings.Contains(a.body, "0 files") {
+		t.Errorf("an item without an inventory: %d %s", a.code, a.body)
+	}
 	seen := map[string]bool{}
 	todo := []string{"/", "/items", "/items?q=letters", "/items?facet=status:failed", "/items?list=letters.zip%0Anothing", "/items/" + item, "/items/" + item + "/files/" + url.PathEscape(hostile) + "?look=yes"}
 	for len(todo) > 0 && len(seen) < 150 {

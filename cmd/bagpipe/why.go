@@ -107,7 +107,7 @@ func (c *statsCmd) Run(ctx context.Context, a *app) error {
 			return screen.Figure(time.Duration(n * float64(time.Second)).Round(time.Millisecond).String())
 		}
 		for _, r := range s.Steps {
-			t.Row(r.Workflow, r.Step, r.Ready, r.Person, r.Running, r.Completed+r.Skipped, r.Failed, r.Attempts, screen.Figure(fmt.Sprintf("%.0f %%", 100*r.FailureRate)),
+			t.Row(r.Workflow, r.Step, r.Ready, r.Person, r.Running, r.Done(), r.Failed, r.Attempts, screen.Figure(fmt.Sprintf("%.0f %%", 100*r.FailureRate)),
 				seconds(r.WaitMedian), seconds(r.WaitP95), seconds(r.RunMedian), seconds(r.RunP95), seconds(r.CPU), seconds(r.Idle), r.LastHour, r.LastDay)
 		}
 		if err := t.Print(a.Out); err != nil {

@@ -177,6 +177,9 @@ type StepCounts struct {
 	Failed    int `json:"failed"`
 }
 
+// Done counts the items on which nothing of the step is left to do.
+func (c StepCounts) Done() int { return c.Completed + c.Skipped }
+
 // Stats is what the history tells of the steps, and what would help.
 type Stats struct {
 	Steps      []StepStats    `json:"steps"`
