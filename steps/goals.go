@@ -76,7 +76,7 @@ func (c *Call) depositOnTargets(ctx context.Context) (Result, error) {
 	case ctx.Err() != nil:
 		return Result{}, ctx.Err()
 	case len(broken) > 0:
-		return Result{}, SystemFailure("%w", errors.Join(broken...))
+		return Result{}, SystemFailure("%s", oneLine(broken))
 	case len(made) < c.Goals.Copies:
 		return Result{}, &Later{Reason: fmt.Sprintf("%d of %s verified; %s", len(made), copies(c.Goals.Copies), oneLine(down))}
 	}
