@@ -53,7 +53,7 @@ func (d deeds) checkFixity(ctx context.Context, do timetable.Do) (said string, f
 	})
 	said = fmt.Sprintf("%d checked, %d damaged", checked, damaged)
 	if passed > 0 {
-		said += fmt.Sprintf(", %d passed over, as they are worked on", passed)
+		said += fmt.Sprintf(", %d passed over while worked on", passed)
 	}
 	return said, damaged > 0, err
 }
@@ -77,7 +77,7 @@ func (d deeds) sweep(ctx context.Context, do timetable.Do) (said string, failed 
 		said += fmt.Sprintf(", %d away on %s", s.Away[name], name)
 	}
 	if s.Passed > 0 {
-		said += fmt.Sprintf(", %d passed over, as they are worked on", s.Passed)
+		said += fmt.Sprintf(", %d passed over while worked on", s.Passed)
 	}
 	if s.Stopped != "" {
 		said += "; " + s.Stopped
