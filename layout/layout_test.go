@@ -141,7 +141,8 @@ func TestYAMLSaysWhereAndWhat(t *testing.T) {
 		Steps []step `yaml:"steps"`
 	}
 	for _, c := range []struct{ text, want string }{
-		{"steps:\n  - name: a\n    retrys: 3\n", `f.yaml:3:5: unknown key "retrys"; expected one of: name, retries, timeout`},
+		{"steps:\n  - name: a\n    retrys: 3\n", `f.yaml:3:5: unknown key "retrys"; did you mean retries?`},
+		{"steps:\n  - name: a\n    whenever: 3\n", `f.yaml:3:5: unknown key "whenever"; expected one of: name, retries, timeout`},
 		{"steps:\n  - name: a\n    retries: many\n", "f.yaml:3:14: expected a whole number"},
 		{"steps:\n  - name: a\n    name: b\n", "f.yaml:3:5: "},
 		{"steps: [\n", "f.yaml:"},

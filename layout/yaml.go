@@ -3,6 +3,7 @@ package layout
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"reflect"
 	"slices"
@@ -240,7 +241,7 @@ func checkKeys(file string, n ast.Node, t reflect.Type) error {
 			key := kv.Key.String()
 			field, ok := fields[key]
 			if !ok {
-				return at(file, kv, fmt.Sprintf("unknown key %q; expected one of: %s", key, strings.Join(slices.Sorted(maps.Keys(fields)), ", ")))
+				return at(file, kv, unknownKey(key, maps.Keys(fields)))
 			}
 			if err := checkKeys(file, kv.Value, field.Type); err != nil {
 				return err
@@ -248,6 +249,14 @@ func checkKeys(file string, n ast.Node, t reflect.Type) error {
 		}
 	}
 	return nil
+}
+
+// unknownKey names the key that was meant, if one is near, or else all.
+func unknownKey(key string, known iter.Seq[string]) string {
+	if near := Nearest(key, known); near != "" {
+		return fmt.Sprintf("unknown key %q; did you mean %s?", key, near)
+	}
+	return fmt.Sprintf("unknown key %q; expected one of: %s", key, strings.Join(slices.Sorted(known), ", "))
 }
 
 func pairs(n ast.Node) []*ast.MappingValueNode {

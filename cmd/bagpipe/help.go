@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"bagpipe/cmd/bagpipe/internal/screen"
-	"bagpipe/engine/fault"
+	"bagpipe/layout"
 
 	"github.com/alecthomas/kong"
 )
@@ -114,7 +114,7 @@ func nearCommands(node *kong.Node, word string) (near []string) {
 				continue
 			}
 			full := strings.TrimSpace(path + " " + child.Name)
-			if child.Name == word || len(word) > 2 && strings.HasPrefix(child.Name, word) || fault.Distance(child.Name, word) <= len(word)/3 {
+			if child.Name == word || len(word) > 2 && strings.HasPrefix(child.Name, word) || layout.Distance(child.Name, word) <= len(word)/3 {
 				near = append(near, full)
 			}
 			visit(child, full)

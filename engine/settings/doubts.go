@@ -12,7 +12,6 @@ import (
 	"text/template"
 
 	"bagpipe/engine/audience"
-	"bagpipe/engine/fault"
 	"bagpipe/layout"
 )
 
@@ -145,7 +144,7 @@ func (d *doubting) oneOf(y *layout.YAML, at, name string) {
 		return
 	}
 	text := fmt.Sprintf("no person %q in %s/", name, audience.PeopleDir)
-	d.doubt(y, at, text, fault.Nearest(name, maps.Keys(d.book.People)))
+	d.doubt(y, at, text, layout.Nearest(name, maps.Keys(d.book.People)))
 }
 
 func (d *doubting) controls(y *layout.YAML, all []audience.Control) {
@@ -162,7 +161,7 @@ func (d *doubting) controls(y *layout.YAML, all []audience.Control) {
 
 func (d *doubting) collection(y *layout.YAML, at, name string) {
 	if d.isNone(name) {
-		d.doubt(y, at, fmt.Sprintf("no collection %q", name), fault.Nearest(name, slices.Values(d.collections)))
+		d.doubt(y, at, fmt.Sprintf("no collection %q", name), layout.Nearest(name, slices.Values(d.collections)))
 	}
 }
 
