@@ -169,7 +169,7 @@ func printStatus(a *app, s ask.Status, causes []ask.FailureGroup) error {
 	}
 	lost := func(h ask.ItemRow) bool { return strings.Contains(h.HeldBy, state.NoSoundCopy) }
 	if first := linesOf(slices.DeleteFunc(slices.Clone(s.Holds), func(h ask.ItemRow) bool { return !lost(h) }), holdLine); len(first) > 0 {
-		fmt.Fprintf(a.Out, "No sound copy is known of\n  %s\n\n", strings.Join(first, "\n  "))
+		fmt.Fprintf(a.Out, "No sound copy is known of\n  %s\n\n", screen.Local(strings.Join(first, "\n  ")))
 		s.Holds = slices.DeleteFunc(slices.Clone(s.Holds), lost)
 	}
 	fmt.Fprintf(a.Out, "%s, %d held, %s, %s\n", screen.Count(s.Items, "item"), s.Held, screen.CountVerb(len(s.Rejected), "rejected drop", "rejected drops"), screen.Count(len(s.Engines), "engine")+" running")

@@ -22,6 +22,8 @@ func letGo(it *queue.Item) Remedy {
 	switch {
 	case strings.Contains(it.HeldBy, ": "+state.HeldByFixity+"content: "), strings.Contains(it.HeldBy, ": "+state.HeldByFixity+"source: "):
 		return Remedy{Verb: fault.PutBack, Item: it.ID} // a mend replaces copies on targets alone
+	case strings.Contains(it.HeldBy, ": "+state.HeldByFixity+state.NoSoundCopy):
+		return Remedy{Verb: fault.PutBackCopy, Item: it.ID}
 	case strings.Contains(it.HeldBy, ": "+state.HeldByFixity):
 		return Remedy{Verb: fault.Mend, Item: it.ID}
 	case strings.Contains(it.HeldBy, ": "+state.HeldByConflict):

@@ -14,6 +14,7 @@ const (
 	Release       Verb = "release"       // Item
 	Mend          Verb = "mend"          // Item, whose copies are damaged
 	PutBack       Verb = "put-back"      // Item, whose bytes in the workspace are damaged
+	PutBackCopy   Verb = "put-back-copy" // Item, of which no copy is sound
 	GetPayload    Verb = "get-payload"   // Item, whose bytes are not here; From where they are, if that is known
 	ShowConflict  Verb = "show-conflict" // Item
 	Recall        Verb = "recall"        // Item

@@ -163,7 +163,8 @@ func (m mending) soundOf(ctx context.Context, version int, damaged map[layout.Na
 	return nil, err
 }
 
-// gathered makes a sound bag of the files that the copies of a version have sound, each of which may be damaged in others.
+// gathered makes a sound bag of the files that the copies of a version have sound, each of which may be damaged in others, and of
+// those of the object in the workspace.
 func (m mending) gathered(ctx context.Context, version int) (*soundBag, error) {
 	var from []target.Kept
 	var names []string
@@ -181,6 +182,9 @@ func (m mending) gathered(ctx context.Context, version int) (*soundBag, error) {
 			return nil, err
 		}
 		from, names, whole = append(from, target.Kept{Target: t, Copy: copied}), append(names, string(name)), copied
+	}
+	if at, err := m.object(m.record.Manifest); err == nil && len(from) > 0 && version == m.record.Manifest.Version {
+		from, names = append(from, target.Object(at)...), append(names, Content)
 	}
 	get := func(ctx context.Context, dir string) error { return target.Gather(ctx, from, whole.Digest, dir) }
 	b, err := fetching{"", get, whole, m.record.Manifest.Item, "", m.ledger, m.record.pace}.compared(ctx)

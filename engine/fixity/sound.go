@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"bagpipe/bags"
 	"bagpipe/engine/fault"
@@ -75,9 +76,16 @@ func (c *Checks) sound(ctx context.Context, r *record, version int, only layout.
 	case len(wrong) == 0:
 		return nil, os.ErrNotExist
 	case down:
-		return nil, fault.New(fault.Busy, fmt.Sprintf("no sound copy of item %s could be had: %v", id.Short(), errors.Join(wrong...)))
+		return nil, fault.New(fault.Busy, fmt.Sprintf("no sound copy of item %s could be had: %s", id.Short(), oneLine(wrong)))
+	case only != "":
+		return nil, fault.New(fault.Damaged, fmt.Sprintf("this copy of item %s is not sound: %s", id.Short(), oneLine(wrong)))
 	}
-	return nil, fault.New(fault.Damaged, fmt.Sprintf("no copy of item %s is sound: %v", id.Short(), errors.Join(wrong...)))
+	return nil, fault.New(fault.Damaged, fmt.Sprintf("no copy of item %s is sound: %s", id.Short(), oneLine(wrong)))
+}
+
+// oneLine words what is wrong with several copies.
+func oneLine(wrong []error) string {
+	return strings.ReplaceAll(errors.Join(wrong...).Error(), "\n", "; ")
 }
 
 // fetching is one copy on a target that is got from there.

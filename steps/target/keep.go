@@ -235,6 +235,36 @@ func Gather(ctx context.Context, from []Kept, digest, to string) (err error) {
 	return nil
 }
 
+// Object gives what Gather takes for copies of an item's bag: its object where it stands, a folder or a file, whose files are
+// those of the payload; and as a bag, whose payload alone they are.
+func Object(at string) []Kept {
+	b := &folder{dir: filepath.Dir(at)}
+	return []Kept{{Target: &object{b: b, name: filepath.Base(at), below: "data/"}}, {Target: &object{b: b, name: filepath.Base(at)}}}
+}
+
+// object is of the methods of a target none.
+type object struct {
+	Target
+	b           *folder
+	name, below string
+}
+
+func (o *object) pieces(ctx context.Context) (p pieces, err error) {
+	info, err := os.Stat(filepath.Join(o.b.dir, o.name))
+	if err != nil {
+		return p, err
+	}
+	p.b, p.at = o.b, map[string]string{}
+	if !info.IsDir() {
+		p.at[o.below+o.name] = o.name
+		return p, nil
+	}
+	return p, o.b.list(ctx, o.name, true, func(name string, _ int64) error {
+		p.at[o.below+name] = path.Join(o.name, name)
+		return nil
+	})
+}
+
 // pieces are the files of a copy: where each stands on the backend, by its name in the bag.
 type pieces struct {
 	b  backend
@@ -242,6 +272,9 @@ type pieces struct {
 }
 
 func piecesOf(ctx context.Context, k Kept) (p pieces, err error) {
+	if o, is := k.Target.(*object); is {
+		return o.pieces(ctx)
+	}
 	dir, err := layout.DecodePath(k.Copy.Place)
 	if err != nil {
 		return p, err
