@@ -21,15 +21,15 @@ type milestonesCmd struct {
 func (c *milestonesCmd) Run(ctx context.Context, a *app) error {
 	return a.looking(ctx, func(e *engine.Engine) error {
 		f := ask.Filter{Collection: layout.Name(c.Collection), Workflow: c.Workflow}
-		if err := e.Ask.CheckFilter(f); err != nil {
-			return err
-		}
 		for _, name := range []string{c.From, c.To} {
 			if err := e.Ask.CheckFilter(ask.Filter{Milestone: layout.Name(name)}); err != nil {
 				return err
 			}
 		}
-		m := e.Ask.Milestones(f, layout.Name(c.From), layout.Name(c.To))
+		m, err := e.Ask.Milestones(f, layout.Name(c.From), layout.Name(c.To))
+		if err != nil {
+			return err
+		}
 		if c.JSON {
 			return a.JSON(m)
 		}

@@ -201,6 +201,12 @@ func TestServeSearch(t *testing.T) {
 		t.Errorf("who is confined to maps finds %v elsewhere", all)
 	}
 	s.holds("/search?tag=flood", "1 item with tag flood", "Nothing is counted here")
+	if a := s.ask("GET", "/api/v1/milestones?where=label+==+beijing", ""); gjson.Get(a.body, "items").String() != "0" {
+		t.Errorf("milestones of items that no condition fits: %s", a.body)
+	}
+	if a := s.ask("GET", "/api/v1/milestones", ""); gjson.Get(a.body, "items").Int() != 1 || gjson.Get(a.body, "milestones.0.items").Int() != 1 {
+		t.Errorf("who is confined to maps is told of the milestones of others: %s", a.body)
+	}
 }
 
 // as is the bench of another person.

@@ -159,7 +159,11 @@ func (li *Lists) CheckFilter(f Filter) error {
 		}
 	}
 	if f.Milestone != "" && !slices.Contains(milestones, string(f.Milestone)) {
-		for _, m := range li.Milestones(Filter{}, "", "").Milestones {
+		reached, err := li.Milestones(Filter{}, "", "")
+		if err != nil {
+			return err
+		}
+		for _, m := range reached.Milestones {
 			milestones = append(milestones, string(m.Milestone))
 		}
 	}

@@ -36,15 +36,15 @@ type Milestones struct {
 // Milestones counts the milestones of the items that fit f, and measures between those
 // named by from and to; "" is any. A span is counted for the items that reached both, in
 // that order.
-func (li *Lists) Milestones(f Filter, from, to layout.Name) Milestones {
+func (li *Lists) Milestones(f Filter, from, to layout.Name) (Milestones, error) {
 	m := Milestones{Milestones: []MilestoneRow{}, Spans: []SpanRow{}}
 	rows := map[layout.Name]*MilestoneRow{}
 	spans := map[[2]layout.Name][]float64{}
-	now := li.ledger.Now()
-	for it := range li.index.Loaded().Items() {
-		if !f.fits(it, now) {
-			continue
-		}
+	fitting, err := li.selected(f)
+	if err != nil {
+		return m, err
+	}
+	for it := range fitting {
 		m.Items++
 		countMilestones(it, rows)
 		for a, start := range it.Milestones {
@@ -71,7 +71,7 @@ func (li *Lists) Milestones(f Filter, from, to layout.Name) Milestones {
 	slices.SortFunc(m.Spans, func(a, b SpanRow) int {
 		return cmp.Or(cmp.Compare(place(a.From), place(b.From)), cmp.Compare(place(a.To), place(b.To)))
 	})
-	return m
+	return m, nil
 }
 
 func countMilestones(it *queue.Item, rows map[layout.Name]*MilestoneRow) {

@@ -126,7 +126,7 @@ func (a *API) registerReads() {
 		if err != nil {
 			return ask.Milestones{}, err
 		}
-		return a.d.Ask.Milestones(f, layout.Name(in.From), layout.Name(in.To)), nil
+		return a.d.Ask.Milestones(f, layout.Name(in.From), layout.Name(in.To))
 	})
 	a.registerWhole()
 	registerCapabilities(a)

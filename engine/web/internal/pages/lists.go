@@ -187,7 +187,11 @@ func (p lists) stats(_ http.ResponseWriter, r *http.Request) (string, any, error
 	if err := p.d.Whole(r.Context()); err != nil {
 		return "", nil, err
 	}
-	v := statsView{StatsSaid: p.d.Ask.Stats().Said(p.d.Words), Milestones: p.d.Ask.Milestones(ask.Filter{}, "", "")}
+	m, err := p.d.Ask.Milestones(ask.Filter{}, "", "")
+	if err != nil {
+		return "", nil, err
+	}
+	v := statsView{StatsSaid: p.d.Ask.Stats().Said(p.d.Words), Milestones: m}
 	for _, s := range v.Steps {
 		v.Longest = max(v.Longest, s.WaitP95, s.RunP95)
 	}
