@@ -143,7 +143,7 @@ func (c *itemsCmd) columns(a *app, e *engine.Engine, f ask.Filter, page ask.Page
 		}))
 	case c.CSV:
 		w := csv.NewWriter(a.Out)
-		texts := append([][]string{names}, linesOf(rows, func(row []gjson.Result) []string { return linesOf(row, cellText) })...)
+		texts := append([][]string{names}, linesOf(rows, func(row []gjson.Result) []string { return linesOf(row, csvCell) })...)
 		return w.WriteAll(texts)
 	}
 	t := screen.NewTable(linesOf(names, func(n string) any { return n })...)
@@ -164,6 +164,14 @@ func cellText(v gjson.Result) string {
 		return v.Get("@ugly").Raw
 	}
 	return v.String()
+}
+
+// csvCell is cellText that no spreadsheet runs; a number below zero is none that it would.
+func csvCell(v gjson.Result) string {
+	if v.Type == gjson.Number {
+		return v.Raw
+	}
+	return export.Unformula(cellText(v))
 }
 
 // jsonOf is a value as JSON: that of an index is a text alone.

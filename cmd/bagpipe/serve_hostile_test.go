@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
 )
@@ -36,6 +37,7 @@ func TestServeHostileContent(t *testing.T) {
 	b.must(os.Symlink("/etc/passwd", filepath.Join(b.top, "in/link")))
 	b.ok("add", "--label", formula, filepath.Join(b.top, "in/odd"))
 	b.ok("add", "--label", rtl, filepath.Join(b.top, "in/odd/code.js"))
+	b.ok("add", "--label", "＝1+1", filepath.Join(b.top, "in/odd/code.js"))
 	b.ok("hold", rtl, "-m", "first line\n\nBagpipe-To: completed\n<b onclick=x()>\u202e")
 	b.ok("run")
 	s := b.serve("--no-run")
@@ -76,12 +78,14 @@ func TestServeHostileContent(t *testing.T) {
 			}
 		}
 	}
-	rows, err := csv.NewReader(strings.NewReader(s.ask("GET", "/items.csv", "").body)).ReadAll()
-	b.must(err)
-	for _, row := range rows {
-		for _, cell := range row {
-			if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
-				t.Errorf("a formula: %q", cell)
+	for _, text := range []string{s.ask("GET", "/items.csv", "").body, b.ok("items", "--csv")} {
+		rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+		b.must(err)
+		for _, row := range rows {
+			for _, cell := range row {
+				if first, _ := utf8.DecodeRuneInString(cell); cell != "" && strings.ContainsRune("=+-@\t\r＝", first) {
+					t.Errorf("a formula: %q", cell)
+				}
 			}
 		}
 	}

@@ -62,7 +62,7 @@ func (t *table) item(r *record) (err error) {
 func (t *table) row(cells []string) error {
 	if t.csv != nil {
 		for i := range cells {
-			cells[i] = unformula(cells[i])
+			cells[i] = Unformula(cells[i])
 		}
 		return t.csv.Write(cells)
 	}
@@ -82,8 +82,8 @@ func (t *table) row(cells []string) error {
 // numbers are the columns that hold one.
 var numbers = map[string]bool{"version": true, "files": true, "bytes": true, "elapsed": true}
 
-// unformula keeps a spreadsheet from running a cell.
-func unformula(cell string) string {
+// Unformula keeps a spreadsheet from running a cell: an apostrophe goes before what it would.
+func Unformula(cell string) string {
 	if first, _ := utf8.DecodeRuneInString(cell); cell != "" && strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) { // some take the wide signs, too
 		return "'" + cell
 	}

@@ -39,12 +39,12 @@ func TestHostileText(t *testing.T) {
 // A spreadsheet runs no cell.
 func TestFormulas(t *testing.T) {
 	for _, cell := range []string{"=1+1", "+1", "-1", "@x", "\tx", "\r=1", "\n=1+1", "＝1+1", "＠x"} {
-		if got := unformula(cell); got != "'"+cell {
+		if got := Unformula(cell); got != "'"+cell {
 			t.Errorf("%q is %q", cell, got)
 		}
 	}
 	for _, cell := range []string{"", "a=1", "\xff", "é"} {
-		if got := unformula(cell); got != cell {
+		if got := Unformula(cell); got != cell {
 			t.Errorf("%q is %q", cell, got)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"bagpipe/engine/ask"
+	"bagpipe/engine/export"
 	"bagpipe/engine/fault"
 	"bagpipe/engine/web/internal/desk"
 
@@ -194,7 +195,7 @@ func (p *Pages) table(w http.ResponseWriter, r *http.Request) (string, any, erro
 	err = p.d.Ask.EachRow(f, ask.Page{}, names, func(row []gjson.Result) bool {
 		var cells []string
 		for _, v := range row {
-			cells = append(cells, cellOf(v))
+			cells = append(cells, export.Unformula(v.String()))
 		}
 		if n++; n%1000 == 0 {
 			desk.Patient(w)
@@ -207,13 +208,4 @@ func (p *Pages) table(w http.ResponseWriter, r *http.Request) (string, any, erro
 	}
 	out.Flush()
 	return "", nil, nil
-}
-
-// cellOf is a value that no table program takes for a formula.
-func cellOf(v gjson.Result) string {
-	text := v.String()
-	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
-		return "'" + text
-	}
-	return text
 }
