@@ -76,7 +76,7 @@ func deposit(ctx context.Context, c *Call) (_ Result, err error) {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return Result{}, failure(err)
 	}
-	if err := checkSpace(filepath.Dir(to), tree.Bytes()); err != nil {
+	if err := checkSpace(c.Store, tree.Bytes()); err != nil {
 		return Result{}, err
 	}
 	err = c.store(ctx, tree, to, writing)
@@ -154,14 +154,15 @@ func removeLeftovers(to string) error {
 	return err
 }
 
-func checkSpace(dir string, need int64) error {
-	free, err := disk.Free(dir)
+// checkSpace names the store alone, so that all items that wait for its space have one reason.
+func checkSpace(store string, need int64) error {
+	free, err := disk.Free(store)
 	if err != nil {
 		return err
 	}
 	if free < uint64(need)+storeReserve {
 		return &Later{After: fullStore, Reason: fmt.Sprintf("no space in the store: %s has %s free, the bag needs %s and %s are kept free",
-			dir, layout.FormatSize(free), layout.FormatSize(uint64(need)), layout.FormatSize(storeReserve))}
+			store, layout.FormatSize(free), layout.FormatSize(uint64(need)), layout.FormatSize(storeReserve))}
 	}
 	return nil
 }

@@ -59,8 +59,9 @@ func TestStoreFull(t *testing.T) {
 	b.must(edit(filepath.Join(b.dir, "bagpipe.yaml"), "store: store", "store: "+disk+"/store"))
 	b.write("small.txt", "small")
 	b.write("large.bin", strings.Repeat("0123456789abcdef", 1<<20))
-	b.ok("add", filepath.Join(b.top, "small.txt"), filepath.Join(b.top, "large.bin"))
-	if out := b.start("run").code(int(screen.ExitSomeFailed)); !strings.Contains(out, "Tried again later:") || !strings.Contains(out, "no space in the store") || !strings.Contains(out, "64.0 MiB are kept free") {
+	b.write("other.bin", strings.Repeat("0123456789abcdee", 1<<20))
+	b.ok("add", filepath.Join(b.top, "small.txt"), filepath.Join(b.top, "large.bin"), filepath.Join(b.top, "other.bin"))
+	if out := b.start("run").code(int(screen.ExitSomeFailed)); !strings.Contains(out, "Tried again later:") || !strings.Contains(out, "no space in the store") || !strings.Contains(out, "MiB are kept free") || !strings.Contains(out, "deposit: 2 items since") {
 		t.Errorf("run with a full store: %s", out)
 	}
 	stored := func() []string {
@@ -75,11 +76,12 @@ func TestStoreFull(t *testing.T) {
 		t.Fatalf("%s", out)
 	}
 	b.ok("step", "retry", "large.bin", "deposit")
+	b.ok("step", "retry", "other.bin", "deposit")
 	b.ok("run")
 	for _, bag := range stored() {
 		b.ok("bag", "validate", bag)
 	}
-	if n := len(stored()); n != 2 {
+	if n := len(stored()); n != 3 {
 		t.Errorf("%d bags in the store", n)
 	}
 }
