@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"bagpipe/engine/fault"
 	"bagpipe/engine/folder"
@@ -105,10 +106,12 @@ func (b *bagged) read(dir string) error {
 	return nil
 }
 
-// end ends the steps that a deposited bag proves done: the one that made it, and the deposit.
+// end ends the steps that a deposited bag proves done: the one that made it, and the deposit. They end when the
+// copy was written, as OCFL tells, else when the bag was begun, so that no term begins anew with a recovery.
 func (r *recovery) end(b *bagged, rec *ledger.Record, f target.Found) error {
-	x, now := rec.Execution, r.ledger.Now()
+	x := rec.Execution
 	message := fmt.Sprintf("%starget %s: %s; when it ended is not known", folder.RecoveredBy, r.From, f.Copy.Place)
+	var at time.Time // when the bag was begun, or later, when its copy says that it was written
 	for name, w := range x.Workflows {
 		plan, err := r.ledger.PinnedPlan(b, w.Digest)
 		if err != nil {
@@ -121,19 +124,23 @@ func (r *recovery) end(b *bagged, rec *ledger.Record, f target.Found) error {
 			switch {
 			case plan.Steps[i].Robot == "bag" && s.Status == state.InProgress:
 				key, a, _ := s.Current()
-				if _, err := state.Apply(x, plan, state.End{Workflow: name, Step: step, Attempt: key, State: state.Completed, Started: a.Claimed, At: now, Message: message}); err != nil {
+				if at = a.Claimed; b.copy.Layout == target.LayoutOCFL && b.copy.Written.After(at) {
+					at = b.copy.Written
+				}
+				b.copy.Written = at
+				if _, err := state.Apply(x, plan, state.End{Workflow: name, Step: step, Attempt: key, State: state.Completed, Started: a.Claimed, At: at, Message: message}); err != nil {
 					return err
 				}
 				made = true
 			case plan.Steps[i].Robot == "deposit" && made:
 				key := x.NextKey(step, r.ledger.ID)
-				_, err := state.Apply(x, plan, state.Claim{Workflow: name, Step: step, Attempt: key, At: now, Runner: r.ledger.Runner(), Version: r.ledger.Version})
+				_, err := state.Apply(x, plan, state.Claim{Workflow: name, Step: step, Attempt: key, At: at, Runner: r.ledger.Runner(), Version: r.ledger.Version})
 				var not *state.IllegalError
 				if errors.As(err, &not) {
 					continue // it waits for another step
 				}
 				if err == nil {
-					_, err = state.Apply(x, plan, state.End{Workflow: name, Step: step, Attempt: key, State: state.Completed, Started: now, At: now, Message: message})
+					_, err = state.Apply(x, plan, state.End{Workflow: name, Step: step, Attempt: key, State: state.Completed, Started: at, At: at, Message: message})
 				}
 				if err != nil {
 					return err

@@ -222,6 +222,11 @@ func (t *ocflTarget) answer(ctx context.Context, b Bag, at, version string, read
 	if err != nil {
 		return c, err
 	}
+	if v := have.version(version); read == nil && v != nil { // it was written before
+		if written, err := time.Parse(time.RFC3339, v.Created); err == nil && written.Before(now) {
+			c.Written = written
+		}
+	}
 	there, err := t.vouchers(ctx, at, have, version)
 	if err != nil {
 		return c, err
