@@ -58,7 +58,7 @@ const (
 var pushedEndings = []string{".yaml", ".geojson"}
 
 // FilesOf reads files and folders of a commit of the workspace at root by the git program,
-// which also sees what a push has brought and not landed yet.
+// which also sees what a push has brought and not landed yet. Of folders it reads settings alone.
 func FilesOf(ctx context.Context, root, commit string, paths ...string) (Files, error) {
 	list, err := gitSays(ctx, root, nil, append([]string{"ls-tree", "-r", "-z", "-l", "--full-tree", commit, "--"}, paths...)...)
 	if err != nil {
@@ -70,7 +70,7 @@ func FilesOf(ctx context.Context, root, commit string, paths ...string) (Files, 
 	for line := range strings.SplitSeq(strings.TrimSuffix(string(list), "\x00"), "\x00") {
 		about, name, _ := strings.Cut(line, "\t")
 		fields := strings.Fields(about) // mode, type, hash, size
-		if len(fields) != 4 || fields[1] != "blob" || !slices.Contains(pushedEndings, path.Ext(name)) && name != layout.WorkspaceFile {
+		if len(fields) != 4 || fields[1] != "blob" || !slices.Contains(pushedEndings, path.Ext(name)) && name != layout.WorkspaceFile && !slices.Contains(paths, name) {
 			continue
 		}
 		size, err := strconv.ParseInt(fields[3], 10, 64)

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"maps"
 	"os"
-	"os/exec"
 	"slices"
 
 	"bagpipe/engine/claim"
+	"bagpipe/engine/settings"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
 )
@@ -104,7 +104,7 @@ func (k *Keeper) Check(names []string) (all []Checked, err error) {
 		if s.Do.Scan != "" && book.Catalogs[layout.Name(s.Do.Scan)] == nil {
 			c.Wrong = append(c.Wrong, "no catalog \""+s.Do.Scan+"\" in catalogs/")
 		}
-		if err := findProgram(k.ledger.Root, s.Do.Command); err != nil {
+		if err := settings.FindProgram(k.ledger.Root, s.Do.Command); err != nil {
 			c.Wrong = append(c.Wrong, err.Error())
 		}
 		if len(row.Firings) == 0 && row.Next.IsZero() && row.Status == Started && s.Trigger.Queue == "" {
@@ -113,13 +113,4 @@ func (k *Keeper) Check(names []string) (all []Checked, err error) {
 		all = append(all, c)
 	}
 	return all, nil
-}
-
-// findProgram reports a program that is not there.
-func findProgram(root string, command []string) error {
-	if len(command) == 0 {
-		return nil
-	}
-	_, err := exec.LookPath(programOf(root, command))
-	return err
 }

@@ -4,17 +4,21 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"bagpipe/engine/gitstore"
+	"bagpipe/engine/timetable"
 	"bagpipe/layout"
 	"bagpipe/steps"
 )
@@ -30,13 +34,99 @@ type tree interface {
 // CheckFolder checks all settings of a workspace, or of a clone of one, as they lie in a
 // folder: each by itself, and what it says of the others. It gives the files it looked at
 // and the mistakes, each a *layout.FileError. Of a workspace that was restored and not opened
-// since, they are what its history has.
-func CheckFolder(ctx context.Context, root string, robots map[layout.Name]steps.Builtin) (paths []string, mistakes []error, err error) {
+// since, they are what its history has. At the time at, schedules that will do nothing are mistakes.
+func CheckFolder(ctx context.Context, root string, robots map[layout.Name]steps.Builtin, at time.Time) (paths []string, mistakes []error, err error) {
 	t, err := treeAt(ctx, root)
 	if err != nil {
 		return nil, nil, err
 	}
-	return checkTree(t, root, robots)
+	if paths, mistakes, err = checkTree(t, root, robots); err != nil {
+		return paths, mistakes, err
+	}
+	for _, p := range paths {
+		if path.Dir(p) != layout.SchedulesDir {
+			continue
+		}
+		idle, err := idleSchedule(ctx, t, root, p, at)
+		if err != nil {
+			return paths, mistakes, err
+		}
+		mistakes = append(mistakes, idle...)
+	}
+	return paths, mistakes, nil
+}
+
+// idleSchedule says why the schedule of a file would do nothing from now on: it is never due again, or, in the
+// workspace itself, its program is not there. A file that cannot be read is told by itself.
+func idleSchedule(ctx context.Context, t tree, root, p string, now time.Time) (mistakes []error, err error) {
+	data, err := t.ReadFile(p)
+	if err != nil {
+		return nil, nil
+	}
+	s, err := timetable.Parse(p, data)
+	if err != nil {
+		return nil, nil
+	}
+	y, err := layout.ParseYAML(p, data)
+	if err != nil {
+		return nil, nil
+	}
+	if wrong := FindProgram(root, s.Do.Command); wrong != nil && isWorkspace(root) {
+		mistakes = append(mistakes, y.Errorf("$.do.command", "%v", wrong))
+	}
+	if _, ever := s.Next(now, time.Time{}); ever || s.Trigger.Queue != "" {
+		return mistakes, nil
+	}
+	idle, err := neverFired(ctx, t, root, s.Name)
+	if idle {
+		mistakes = append(mistakes, y.Errorf("$.trigger", "it is never due: %s", s.Trigger))
+	}
+	return mistakes, err
+}
+
+// neverFired reports whether a schedule is started, and has no firings.
+func neverFired(ctx context.Context, t tree, root, name string) (bool, error) {
+	file := layout.FiringsDir + "/" + name + ".json"
+	state, err := t.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) && isWorkspace(root) { // it is in the history alone
+		var files gitstore.Files
+		files, err = gitstore.FilesOf(ctx, root, "main", file)
+		state = files[file]
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	var seen struct {
+		Status  string
+		Firings map[string]any
+	}
+	if len(state) > 0 && json.Unmarshal(state, &seen) != nil {
+		return false, nil // schedule list tells of it
+	}
+	return len(seen.Firings) == 0 && seen.Status != "stopped", nil
+}
+
+// isWorkspace reports whether a folder is a workspace, and no clone of one.
+func isWorkspace(root string) bool {
+	for _, name := range []string{layout.RepositoryDir, layout.StateDir} {
+		if _, err := os.Lstat(filepath.Join(root, name)); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// FindProgram reports a program that is not there; a path is taken from the workspace.
+func FindProgram(root string, command []string) error {
+	if len(command) == 0 {
+		return nil
+	}
+	program := command[0]
+	if strings.Contains(program, "/") {
+		program = Below(root, program)
+	}
+	_, err := exec.LookPath(program)
+	return err
 }
 
 // treeAt is the settings as they lie in a workspace or in a clone of one.
@@ -48,11 +138,7 @@ func treeAt(ctx context.Context, root string) (tree, error) {
 	} else if !info.IsDir() {
 		return nil, fmt.Errorf("%s is not a folder", root)
 	}
-	there := func(name string) bool {
-		_, err := os.Lstat(filepath.Join(root, name))
-		return err == nil
-	}
-	if there(layout.RepositoryDir) && there(layout.StateDir) && !there(shownFile) {
+	if _, err := os.Lstat(filepath.Join(root, shownFile)); err != nil && isWorkspace(root) {
 		files, err := gitstore.FilesOf(ctx, root, "main", append([]string{layout.SettingsFile}, settingsDirs...)...)
 		return overlay{folderTree(root), files}, err
 	}

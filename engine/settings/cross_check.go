@@ -126,7 +126,7 @@ func (k *checker) crossCheckWorkflow(p string, data []byte) error {
 	return nil
 }
 
-// crossCheckSchedule refuses a schedule of a workflow or a queue that is not there.
+// crossCheckSchedule refuses a schedule of a workflow, a catalog or a queue that is not there.
 func crossCheckSchedule(v tree, p string, data []byte, defs map[string]*state.Definition) error {
 	s, err := timetable.Parse(p, data)
 	if err != nil {
@@ -138,6 +138,13 @@ func crossCheckSchedule(v tree, p string, data []byte, defs map[string]*state.De
 	}
 	if s.Do.Start != "" && defs[s.Do.Start] == nil {
 		return y.Errorf("$.do.start", "no workflow %q in workflows/", s.Do.Start)
+	}
+	if s.Do.Scan != "" {
+		if _, err := v.ReadFile(layout.CatalogsDir + "/" + s.Do.Scan + ".yaml"); errors.Is(err, fs.ErrNotExist) {
+			return y.Errorf("$.do.scan", "no catalog %q in catalogs/", s.Do.Scan)
+		} else if err != nil {
+			return err
+		}
 	}
 	if s.Do.Queue == "" {
 		return nil

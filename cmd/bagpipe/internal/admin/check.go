@@ -45,7 +45,7 @@ func (c *Check) Run(ctx context.Context, on *screen.Screen, around screen.Around
 	if c.Push {
 		return c.pushed(ctx, on)
 	}
-	paths, mistakes, err := settings.CheckFolder(ctx, c.Dir, steps.Builtins())
+	paths, mistakes, err := settings.CheckFolder(ctx, c.Dir, steps.Builtins(), time.Now())
 	if err != nil {
 		return err
 	}

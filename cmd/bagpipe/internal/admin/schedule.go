@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"bagpipe/cmd/bagpipe/internal/screen"
@@ -223,12 +224,17 @@ func set(ctx context.Context, on *screen.Screen, open Open, name string, o sched
 }
 
 type scheduleCheck struct {
-	Names []string `arg:"" optional:"" name:"name" help:"Only these."`
+	Names []string `arg:"" optional:"" name:"name" help:"Only these: names, or files such as schedules/weekly.yaml."`
 }
 
 // Run checks the schedules' files, and those in force.
 func (c *scheduleCheck) Run(ctx context.Context, on *screen.Screen, open Open) error {
 	return open.plain(ctx, func(e *engine.Engine) error {
+		for i, name := range c.Names {
+			if base, is := strings.CutSuffix(filepath.Base(name), ".yaml"); is && filepath.Base(filepath.Dir(name)) == layout.SchedulesDir {
+				c.Names[i] = base
+			}
+		}
 		rows, err := e.Schedule.Check(c.Names)
 		if err != nil {
 			return err
