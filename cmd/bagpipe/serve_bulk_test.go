@@ -45,6 +45,9 @@ func TestServeStopsAnActOnMany(t *testing.T) {
 		return int(gjson.Get(s.ask("GET", "/api/v1/items?limit=1000&workflow=trial&step=look&status=completed", "").body, "#").Int())
 	}
 	s.program("operator")
+	if a := s.ask("POST", "/api/v1/acts", `{"act":"retry","filter":{"status":"failed"}}`, "Content-Type", "application/json"); a.code != 400 || !strings.Contains(a.body, "POST failures/GROUP/retry") {
+		t.Errorf("a retry of no step: %d %.300s", a.code, a.body)
+	}
 	act := `"act":"complete","step":"look"`
 	at := "/api/v1/acts/" + gjson.Get(s.ask("POST", "/api/v1/acts", `{`+act+`,"filter":{"workflow":"trial"},"dryRun":true}`, "Content-Type", "application/json").body, "id").String()
 	waits, goOn := b.publishing()

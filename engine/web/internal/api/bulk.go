@@ -67,6 +67,9 @@ func (a *API) many(ctx context.Context, in *manyIn) (bulk.Act, error) {
 	if err != nil {
 		return bulk.Act{}, err
 	}
+	if w.Act == "retry" && w.Step == "" {
+		return bulk.Act{}, fault.New(fault.Invalid, "retry: expected a step; POST failures/GROUP/retry lets all be tried again that failed for one cause, and GET failures lists the groups")
+	}
 	var filter url.Values
 	if b.Filter != nil {
 		filter = b.Filter.values()
