@@ -17,6 +17,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
@@ -327,7 +328,7 @@ func parseResult(c *Call, data []byte) (res Result, message string, err error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&doc); err != nil {
-		return res, "", err
+		return res, "", notJSON(data, err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return res, "", errors.New("something follows the result")
@@ -354,6 +355,27 @@ func parseResult(c *Call, data []byte) (res Result, message string, err error) {
 	}
 	res.Children, err = commandChildren(c, doc.Children)
 	return res, doc.Message, err
+}
+
+// notJSON says in plain words why data cannot be read as a result, and where.
+func notJSON(data []byte, err error) error {
+	at := func(offset int64) string {
+		before := data[:min(max(offset-1, 0), int64(len(data)))]
+		return fmt.Sprintf("line %d, character %d", 1+bytes.Count(before, []byte("\n")), 1+utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]))
+	}
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return fmt.Errorf("line %d: the JSON ends before its object does", 1+bytes.Count(bytes.TrimSpace(data), []byte("\n")))
+	case errors.As(err, &syntax):
+		return fmt.Errorf("%s: no JSON from here on", at(syntax.Offset))
+	case errors.As(err, &kind) && kind.Field == "":
+		return fmt.Errorf("%s: expected an object, not a JSON %s", at(kind.Offset), kind.Value)
+	case errors.As(err, &kind):
+		return fmt.Errorf("%s: %s has a JSON %s, which does not fit", at(kind.Offset), kind.Field, kind.Value)
+	}
+	return errors.New(strings.TrimPrefix(err.Error(), "json: ")) // of a field that is not known
 }
 
 // readSmall reads a regular file of the program's making.
