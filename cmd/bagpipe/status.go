@@ -250,8 +250,13 @@ func personLine(p ask.ItemRow) string {
 	return fmt.Sprintf("%s  %s/%s: %s since %s; complete with: bagpipe step complete %s %s", p.Item.Short(), p.Collection, p.Label, p.Step, screen.When(p.Since), p.Item.Short(), p.Step)
 }
 
+// holdLine says who holds an item, and what helps where that is more than a release.
 func holdLine(h ask.ItemRow) string {
-	return fmt.Sprintf("%s  %s/%s: %s", h.Item.Short(), h.Collection, h.Label, h.HeldBy)
+	line := fmt.Sprintf("%s  %s/%s: %s", h.Item.Short(), h.Collection, h.Label, h.HeldBy)
+	if helps := h.LetGo(); helps.Verb != fault.Release {
+		line = withRemedies(line, helps)
+	}
+	return line
 }
 
 func rejectedLine(r inbox.Rejection) string {

@@ -18,18 +18,21 @@ type Remedy = fault.Remedy
 
 // letGo is what lets a held item go on. Copies that are damaged are to be mended, and of values in
 // conflict one is to be chosen: a release would leave them so, and tell no one any more.
-func letGo(it *queue.Item) Remedy {
+func letGo(it *queue.Item) Remedy { return ItemRow{Item: it.ID, HeldBy: it.HeldBy}.LetGo() }
+
+// LetGo is what lets the held item go on.
+func (it ItemRow) LetGo() Remedy {
 	switch {
 	case strings.Contains(it.HeldBy, ": "+state.HeldByFixity+"content: "), strings.Contains(it.HeldBy, ": "+state.HeldByFixity+"source: "):
-		return Remedy{Verb: fault.PutBack, Item: it.ID} // a mend replaces copies on targets alone
+		return Remedy{Verb: fault.PutBack, Item: it.Item} // a mend replaces copies on targets alone
 	case strings.Contains(it.HeldBy, ": "+state.HeldByFixity+state.NoSoundCopy):
-		return Remedy{Verb: fault.PutBackCopy, Item: it.ID}
+		return Remedy{Verb: fault.PutBackCopy, Item: it.Item}
 	case strings.Contains(it.HeldBy, ": "+state.HeldByFixity):
-		return Remedy{Verb: fault.Mend, Item: it.ID}
+		return Remedy{Verb: fault.Mend, Item: it.Item}
 	case strings.Contains(it.HeldBy, ": "+state.HeldByConflict):
-		return Remedy{Verb: fault.ShowConflict, Item: it.ID}
+		return Remedy{Verb: fault.ShowConflict, Item: it.Item}
 	}
-	return Remedy{Verb: fault.Release, Item: it.ID}
+	return Remedy{Verb: fault.Release, Item: it.Item}
 }
 
 // remedy is the act that lets a step go on. A step that waits for other steps or other
