@@ -60,6 +60,7 @@ func (d *Doctor) Look(ctx context.Context) []Finding {
 	d.fileSystem()
 	d.clock(ctx)
 	d.space()
+	d.targets()
 	d.git()
 	d.repository()
 	d.programs()
