@@ -254,7 +254,7 @@ func (l *inboxLoop) tellLate(waiting []inbox.Waiting) {
 		}
 		late[w.Path+w.Reason] = true
 		if !l.late[w.Path+w.Reason] {
-			l.report(Report{Grave: w.Barred, Remedies: w.Remedies, Note: path.Join(string(w.Collection), layout.EncodePath(w.Name)) + ": " + w.Reason})
+			l.report(Report{Grave: w.Barred, Summed: true, Remedies: w.Remedies, Note: path.Join(string(w.Collection), layout.EncodePath(w.Name)) + ": " + w.Reason})
 		}
 	}
 	l.late = late

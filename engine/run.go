@@ -67,6 +67,7 @@ type Report struct {
 	Note     string         // in words: why work pauses, what goes on
 	Remedies []fault.Remedy // of a note
 	Grave    bool           // of a note: a person must know of it, also who asked for quiet
+	Summed   bool           // of a note: the summary of a run that ends by itself says it, too
 	Left     int            // steps known to be left to do
 }
 

@@ -25,6 +25,7 @@ import (
 type progress struct {
 	a     *app
 	quiet bool
+	watch bool
 	bars  *mpb.Progress
 	bar   *mpb.Bar
 	total int64
@@ -35,7 +36,7 @@ type progress struct {
 
 // newProgress shows a run of which running tells what is at work.
 func newProgress(a *app, quiet, watch bool, running func() []ask.RunningStep) *progress {
-	p := &progress{a: a, quiet: quiet, ended: make(chan struct{})}
+	p := &progress{a: a, quiet: quiet, watch: watch, ended: make(chan struct{})}
 	f, ok := a.Err.(*os.File)
 	if quiet || watch || !ok || !term.IsTerminal(int(f.Fd())) {
 		return p
@@ -100,7 +101,7 @@ func (p *progress) report(r engine.Report) {
 	line := reportLine(r)
 	logReport(p.a.Log, r)
 	switch {
-	case line == "" || p.quiet && !r.Grave:
+	case line == "" || p.quiet && !r.Grave || r.Summed && !p.watch:
 	case p.bars == nil:
 		p.a.Say(line)
 	default:
