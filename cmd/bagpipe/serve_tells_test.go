@@ -90,6 +90,11 @@ func TestServePagesTell(t *testing.T) {
 	wants("/items?columns=lane,identifiers.barcode&q=35112103", "35112103187", `<th scope="col">identifiers.barcode</th>`, "1 to 1 of 1 item ")
 	b.await("the facet", func() bool { return strings.Contains(page("/items?facet=held:yes"), "1 to 1 of 1 item ") })
 	wants("/items?facet=held:yes", `class="on"`)
+	for path, want := range map[string]int{"/items?sort=nix": 400, "/items?limit=x": 400, "/items?sort=-lane,metadata.year&limit=1": 200, "/items/nowhere": 404} {
+		if a := s.ask("GET", path, ""); a.code != want || strings.Contains(a.body, "bagpipe items lists") {
+			t.Errorf("%s: %d, not %d: %.500s", path, a.code, want, a.body)
+		}
+	}
 	if a := s.ask("GET", "/items.csv?columns=label,identifiers.barcode&q=scans", ""); a.body != "item,label,identifiers.barcode\n"+item+",scans,35112103187\n" {
 		t.Errorf("the table: %q", a.body)
 	}

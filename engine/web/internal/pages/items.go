@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"encoding/csv"
 	"net/http"
 	"net/url"
@@ -16,8 +17,11 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// perPage is how many items a page lists.
-const perPage = 50
+// perPage is how many items a page lists, and mostPerPage how many it may be asked for.
+const (
+	perPage     = 50
+	mostPerPage = 1000
+)
 
 type itemsView struct {
 	Rows       []ask.ItemRow
@@ -60,8 +64,12 @@ func (p *Pages) items(_ http.ResponseWriter, r *http.Request) (string, any, erro
 	if err != nil {
 		return "", nil, err
 	}
-	page := ask.Page{Limit: perPage, After: q.Get("cursor")}
-	page.Sort = listOf(q.Get("sort"))
+	limit, err := desk.Number("limit", q.Get("limit"), mostPerPage, perPage)
+	if err != nil {
+		return "", nil, err
+	}
+	page := ask.Page{Limit: cmp.Or(limit, perPage), After: q.Get("cursor")}
+	page.Sort, f.Asked = listOf(q.Get("sort")), &ask.Asked{}
 	for _, by := range page.Sort {
 		if err := ask.CheckColumns([]string{strings.TrimPrefix(by, "-")}); err != nil {
 			return "", nil, fault.New(fault.Invalid, err.Error())
@@ -70,6 +78,9 @@ func (p *Pages) items(_ http.ResponseWriter, r *http.Request) (string, any, erro
 	v := itemsView{From: from + 1, Sort: q.Get("sort"), First: "items?" + with(q, "", ""), Query: with(q, "", ""), CSV: "items.csv?" + with(q, "", ""), Keep: map[string][]string{"facet": q["facet"]}}
 	if v.Rows, err = p.d.Ask.Items(f, page); err != nil {
 		return "", nil, err
+	}
+	if err := f.Asked.Misspelt(sortedBy(page.Sort)); err != nil {
+		return "", nil, fault.New(fault.Invalid, err.Error())
 	}
 	if v.Columns = listOf(q.Get("columns")); len(v.Columns) > 0 {
 		if v.Cells, err = p.cells(f, page, v.Columns); err != nil {
@@ -111,6 +122,14 @@ func with(q url.Values, name, value string) string {
 		out.Set(name, value)
 	}
 	return out.Encode()
+}
+
+// sortedBy are the paths of an order.
+func sortedBy(order []string) (paths []string) {
+	for _, by := range order {
+		paths = append(paths, strings.TrimPrefix(by, "-"))
+	}
+	return paths
 }
 
 // listOf parts a list at its commas.

@@ -194,7 +194,11 @@ func (p *Pages) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if status == http.StatusInternalServerError {
 		p.d.Log.Error("a page could not be shown", "path", r.URL.Path, "error", err)
 	}
-	p.problem(w, r, status, p.d.Said(err))
+	text := p.d.Said(err)
+	if status == http.StatusNotFound { // the lists that a command would print are pages
+		text = err.Error()
+	}
+	p.problem(w, r, status, text)
 }
 
 func (p *Pages) problem(w http.ResponseWriter, r *http.Request, status int, text string) {
