@@ -203,12 +203,22 @@ func (c *fixityStatus) Run(ctx context.Context, on *screen.Screen, open Open) er
 			err = on.JSON(s)
 		} else {
 			printFixity(on, s)
+			tellSweeps(on, e, s)
 		}
 		if err == nil && len(s.Failed) > 0 {
 			return screen.ExitSomeFailed
 		}
 		return err
 	})
+}
+
+// tellSweeps says where the schedules tell what they counted that check copies, and not items.
+func tellSweeps(on *screen.Screen, e *engine.Engine, s fixity.Status) {
+	for _, name := range slices.Sorted(maps.Keys(e.Settings.Current().Schedules)) {
+		if of := e.Settings.Current().Schedules[name].Do.Fixity; s.Never > 0 && of != "" && of != fixity.OfItems {
+			on.Talk("these are items, each with all its copies; what was found of the copies of %s: bagpipe schedule show %s", of, name)
+		}
+	}
 }
 
 func printFixity(on *screen.Screen, s fixity.Status) {
