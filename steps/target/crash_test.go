@@ -53,11 +53,7 @@ func TestKilledAtEachWrite(t *testing.T) {
 					sweepOnce(t, kind, form)
 					return
 				}
-				step := 1
-				if testing.Short() {
-					step = 5
-				}
-				for k := 1; ; k += step {
+				for k := 1; ; k += everyInShort(5) {
 					if !killedAt(t, kind, form, k) {
 						return
 					}
@@ -67,10 +63,18 @@ func TestKilledAtEachWrite(t *testing.T) {
 	}
 }
 
+// everyInShort is how many writes further a sweep goes on: n with -short, and else to the next.
+func everyInShort(n int) int {
+	if testing.Short() {
+		return n
+	}
+	return 1
+}
+
 // sweepOnce sweeps on one server, an item after the other.
 func sweepOnce(t *testing.T, kind swept, form string) {
 	c, dir := kind.open(t)
-	for k := 1; ; k++ {
+	for k := 1; ; k += everyInShort(5) {
 		c.Prefix = fmt.Sprintf("k%d/", k)
 		s := sweep{T: t, c: c, dir: filepath.Join(dir, c.Prefix), k: k}
 		s.c.Layout = form
@@ -94,11 +98,7 @@ func TestFullAtEachWrite(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/%s/%v", kind.kind, form, fails), func(t *testing.T) {
 					t.Parallel()
 					c, dir := kind.open(t)
-					step := 1
-					if testing.Short() {
-						step = 5
-					}
-					for more, k := true, 1; more; k += step {
+					for more, k := true, 1; more; k += everyInShort(5) {
 						s := sweep{T: t, c: c, dir: filepath.Join(dir, fmt.Sprint("k", k)), k: k, fails: fails}
 						s.c.Layout = form
 						if kind.kind == target.KindS3 {
@@ -123,11 +123,7 @@ func TestPowerCutAtEachWrite(t *testing.T) {
 			t.Parallel()
 			c, dir := sweptKinds()[0].open(t)
 			c.Layout = form
-			step := 1
-			if testing.Short() {
-				step = 3
-			}
-			for more, k := true, 1; more; k += step {
+			for more, k := true, 1; more; k += everyInShort(3) {
 				s := sweep{T: t, c: c, dir: filepath.Join(dir, fmt.Sprint("k", k)), k: k, power: true}
 				s.c.Path = s.dir
 				more = s.run()
