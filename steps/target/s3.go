@@ -89,7 +89,7 @@ func openS3(name layout.Name, c Config, now func() time.Time) (*bucket, error) {
 	style := map[string]minio.BucketLookupType{"": minio.BucketLookupAuto, "path": minio.BucketLookupPath, "host": minio.BucketLookupDNS}[c.Style]
 	creds := credentials.New(loginKeys{name: name, config: c})
 	core, err := minio.NewCore(u.Host, &minio.Options{Creds: creds,
-		Secure: u.Scheme == "https", Transport: transport, Region: cmp.Or(c.Region, "us-east-1"), BucketLookup: style, MaxRetries: s3Retries})
+		Secure: u.Scheme == "https", Transport: bodies{transport}, Region: cmp.Or(c.Region, "us-east-1"), BucketLookup: style, MaxRetries: s3Retries})
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/minio/minio-go/v7"
@@ -212,4 +213,40 @@ func (b *bucket) giveUp(ctx context.Context, key string) error {
 		}
 	}
 	return err
+}
+
+// bodies takes the body of a request back once it is answered: of one that was answered early the transport may still read, and the
+// library winds it back to send it again.
+type bodies struct{ http.RoundTripper }
+
+func (t bodies) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body == nil {
+		return t.RoundTripper.RoundTrip(r)
+	}
+	own, body := *r, &lentBody{ReadCloser: r.Body}
+	own.Body, own.GetBody = body, nil
+	defer body.takeBack()
+	return t.RoundTripper.RoundTrip(&own)
+}
+
+// lentBody can be read until it is taken back.
+type lentBody struct {
+	mu sync.Mutex
+	io.ReadCloser
+	back bool
+}
+
+func (b *lentBody) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.back {
+		return 0, io.ErrClosedPipe
+	}
+	return b.ReadCloser.Read(p)
+}
+
+func (b *lentBody) takeBack() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.back = true
 }
