@@ -203,7 +203,7 @@ func TestSigtermDrains(t *testing.T) {
 	}
 	b.write("go-one", "")
 	out := r.code(0)
-	if !strings.Contains(out, "a second signal stops it") || !strings.Contains(out, "1 completed") {
+	if !strings.Contains(out, "a second signal stops them") || !strings.Contains(out, "1 completed") {
 		t.Errorf("said:\n%s", out)
 	}
 	if got := b.labels("completed"); len(got) != 1 || b.begun("one") != 1 {
