@@ -162,7 +162,7 @@ func (k *Keeper) run(ctx context.Context, f *firing, log *folder.StepLog) (said 
 	if err != nil {
 		return "", false, err
 	}
-	cmd := exec.Command(programOf(k.ledger.Root, f.Do.Command), f.Do.Command[1:]...)
+	cmd := exec.Command(settings.ProgramOf(k.ledger.Root, f.Do.Command), f.Do.Command[1:]...)
 	cmd.Dir, cmd.Stdin = k.ledger.Root, bytes.NewReader(in)
 	cmd.Env = append(os.Environ(), "BAGPIPE_DUE="+layout.FormatTime(f.due), "BAGPIPE_SCHEDULE="+f.Name, "BAGPIPE_WORKSPACE="+k.ledger.Root)
 	last, err := steps.RunProgram(ctx, cmd, log)
@@ -171,12 +171,4 @@ func (k *Keeper) run(ctx context.Context, f *firing, log *folder.StepLog) (said 
 		return strings.TrimSpace(fmt.Sprintf("%v: %s", err, last)), true, nil
 	}
 	return last, false, err
-}
-
-// programOf is the program of a command: one with a slash is below the workspace.
-func programOf(root string, command []string) string {
-	if strings.Contains(command[0], "/") {
-		return settings.Below(root, command[0])
-	}
-	return command[0]
 }

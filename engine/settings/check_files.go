@@ -116,17 +116,21 @@ func isWorkspace(root string) bool {
 	return true
 }
 
-// FindProgram reports a program that is not there; a path is taken from the workspace.
+// FindProgram reports a program that is not there.
 func FindProgram(root string, command []string) error {
 	if len(command) == 0 {
 		return nil
 	}
-	program := command[0]
-	if strings.Contains(program, "/") {
-		program = Below(root, program)
-	}
-	_, err := exec.LookPath(program)
+	_, err := exec.LookPath(ProgramOf(root, command))
 	return err
+}
+
+// ProgramOf is the program of a command: a path is taken from the workspace.
+func ProgramOf(root string, command []string) string {
+	if strings.Contains(command[0], "/") {
+		return Below(root, command[0])
+	}
+	return command[0]
 }
 
 // treeAt is the settings as they lie in a workspace or in a clone of one.
