@@ -1,8 +1,8 @@
 package desk
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -56,7 +56,7 @@ func (d *Desk) Do(ctx context.Context, id layout.ItemID, w Wanted) (Did, error) 
 	if err != nil {
 		return Did{}, err
 	}
-	if err := errors.Join(d.Reach(ctx, id), w.Check()); err != nil {
+	if err := cmp.Or(d.Reach(ctx, id), w.Check()); err != nil {
 		return Did{}, err
 	}
 	if w.Seen != "" {
