@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"bagpipe/layout"
+	"bagpipe/testdata/sample"
 )
 
 func drawing(t *testing.T) (*Call, string) {
@@ -135,20 +136,7 @@ func TestViewsByPrograms(t *testing.T) {
 
 // pagePDF is a PDF of one page of 400 × 200 points, with a black square.
 func pagePDF() []byte {
-	var b bytes.Buffer
-	var at []int
-	b.WriteString("%PDF-1.4\n")
 	draw := "50 50 100 100 re f"
-	for i, text := range []string{"<</Type/Catalog/Pages 2 0 R>>", "<</Type/Pages/Kids[3 0 R]/Count 1>>",
-		"<</Type/Page/Parent 2 0 R/MediaBox[0 0 400 200]/Resources<<>>/Contents 4 0 R>>", fmt.Sprintf("<</Length %d>>\nstream\n%s\nendstream", len(draw), draw)} {
-		at = append(at, b.Len())
-		fmt.Fprintf(&b, "%d 0 obj\n%s\nendobj\n", i+1, text)
-	}
-	xref := b.Len()
-	b.WriteString("xref\n0 5\n0000000000 65535 f \n")
-	for _, n := range at {
-		fmt.Fprintf(&b, "%010d 00000 n \n", n)
-	}
-	fmt.Fprintf(&b, "trailer\n<</Size 5/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF\n", xref)
-	return b.Bytes()
+	return sample.PDF("", "<</Type/Catalog/Pages 2 0 R>>", "<</Type/Pages/Kids[3 0 R]/Count 1>>",
+		"<</Type/Page/Parent 2 0 R/MediaBox[0 0 400 200]/Resources<<>>/Contents 4 0 R>>", fmt.Sprintf("<</Length %d>>\nstream\n%s\nendstream", len(draw), draw))
 }

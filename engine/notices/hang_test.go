@@ -53,10 +53,7 @@ func TestAWebhookThatHangs(t *testing.T) {
 
 // A firing that a schedule missed is told of.
 func TestAMissedFiringIsTold(t *testing.T) {
-	h := &hook{}
-	server := httptest.NewServer(h)
-	defer server.Close()
-	b := newBench(t, "{url: '"+server.URL+"'}")
+	b, h := hooked(t, "")
 	ctx, root := t.Context(), b.e.Root()
 	b.put(root, "schedules/s.yaml", "schema: 1\nname: s\ntrigger: {cron: '0 * * * *'}\nmissed: skip\ndo: {command: ['true']}\n")
 	b.must(b.e.Settings.Sync(ctx))

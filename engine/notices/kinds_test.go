@@ -1,7 +1,6 @@
 package notices_test
 
 import (
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,10 +44,7 @@ func (b *bench) wants(d *notices.Digest, kind, text string) {
 // Steps that wait for a person, schedules that fail, copies that are damaged, items to dispose of and
 // searches that find more are told once, and that schedules and copies are well again.
 func TestEachKindIsTold(t *testing.T) {
-	h := &hook{}
-	server := httptest.NewServer(h)
-	defer server.Close()
-	b := newBench(t, "{url: '"+server.URL+"'}")
+	b, h := hooked(t, "")
 	ctx, root := t.Context(), b.e.Root()
 	b.put(root, "workflows/w.yaml", "schema: 1\nname: w\nsteps:\n  - name: register\n  - {name: look, manual: true}\n")
 	b.put(root, "schedules/s.yaml", "schema: 1\nname: s\ntrigger: {cron: '0 0 1 1 *'}\ndo: {command: [sh, -c, 'test -e well']}\n")
@@ -109,10 +105,7 @@ func TestEachKindIsTold(t *testing.T) {
 // A copy found damaged, and a schedule that failed, before the first look of notify: are told with it, and that
 // they are well again.
 func TestWhatStoodBeforeTheFirstLookIsTold(t *testing.T) {
-	h := &hook{}
-	server := httptest.NewServer(h)
-	defer server.Close()
-	b := newBench(t, "{url: '"+server.URL+"', of: [fixity, schedules, mended]}")
+	b, h := hooked(t, ", of: [fixity, schedules, mended]")
 	ctx, root := t.Context(), b.e.Root()
 	b.put(root, "schedules/s.yaml", "schema: 1\nname: s\ntrigger: {cron: '0 0 1 1 *'}\ndo: {command: [sh, -c, 'test -e well']}\n")
 	b.must(b.e.Settings.Sync(ctx))
@@ -151,10 +144,7 @@ func TestWhatStoodBeforeTheFirstLookIsTold(t *testing.T) {
 // Of a schedule that fails on, the last twenty firings are remembered; of one that is gone, none, and it is not told as
 // mended. Nor is a copy of an item that was disposed of.
 func TestWhatIsGoneIsForgotten(t *testing.T) {
-	h := &hook{}
-	server := httptest.NewServer(h)
-	defer server.Close()
-	b := newBench(t, "{url: '"+server.URL+"', of: [schedules, fixity, mended]}")
+	b, h := hooked(t, ", of: [schedules, fixity, mended]")
 	ctx, root := t.Context(), b.e.Root()
 	for _, name := range []string{"s", "other"} {
 		b.put(root, "schedules/"+name+".yaml", "schema: 1\nname: "+name+"\ntrigger: {cron: '0 0 1 1 *'}\ndo: {command: ['false']}\n")

@@ -99,6 +99,15 @@ type bench struct {
 	clock *sample.Clock
 }
 
+// hooked is a workspace that tells a webhook, as more beside its address says.
+func hooked(t *testing.T, more string) (*bench, *hook) {
+	t.Helper()
+	h := &hook{}
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	return newBench(t, "{url: '"+server.URL+"'"+more+"}"), h
+}
+
 func newBench(t *testing.T, notify string) *bench {
 	t.Helper()
 	b := &bench{T: t, clock: sample.NewClock(time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC))}
@@ -169,11 +178,8 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func TestADigestIsToldOnceAndWhatIsMendedToo(t *testing.T) {
-	h := &hook{}
-	server := httptest.NewServer(h)
-	defer server.Close()
 	t.Setenv("HOOK", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
-	b := newBench(t, "{url: '"+server.URL+"', secret: {env: HOOK}}")
+	b, h := hooked(t, ", secret: {env: HOOK}")
 	b.fail(3)
 	if len(h.got) != 1 || h.got[0].Counts["failures"] != 3 || len(h.got[0].News) != 3 || h.got[0].Text != "3 failed" {
 		t.Fatalf("%+v", h.got)
@@ -260,10 +266,7 @@ func TestHostileWebhooks(t *testing.T) {
 }
 
 func TestNothingIsToldInQuietHours(t *testing.T) {
-	h := &hook{}
-	server := httptest.NewServer(h)
-	defer server.Close()
-	b := newBench(t, "{url: '"+server.URL+"', quiet: ['11:00', '13:00']}")
+	b, h := hooked(t, ", quiet: ['11:00', '13:00']")
 	b.fail(1)
 	if len(h.got) != 0 {
 		t.Fatalf("told at %s", b.clock.Now())
@@ -454,10 +457,7 @@ func TestManyFailuresAreOneDigest(t *testing.T) {
 	if os.Getenv("BAGPIPE_SOAK") != "" {
 		many = 10_000
 	}
-	h := &hook{}
-	server := httptest.NewServer(h)
-	defer server.Close()
-	b := newBench(t, "{url: '"+server.URL+"', quiet: ['11:00', '13:00']}") // until all have failed
+	b, h := hooked(t, ", quiet: ['11:00', '13:00']") // until all have failed
 	b.fail(many)
 	b.clock.Move(time.Hour)
 	b.must(b.e.Notices.Tell(t.Context(), false))

@@ -3,7 +3,6 @@ package describe
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 	"image"
 	"image/jpeg"
 	"math"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"bagpipe/layout"
+	"bagpipe/testdata/sample"
 )
 
 const (
@@ -98,20 +98,8 @@ func TestDocumentsAndMedia(t *testing.T) {
 
 // informedPDF is a PDF of one page that says what it is about.
 func informedPDF() []byte {
-	var b bytes.Buffer
-	var at []int
-	b.WriteString("%PDF-1.4\n")
-	for i, text := range []string{"<</Type/Catalog/Pages 2 0 R>>", "<</Type/Pages/Kids[3 0 R]/Count 1>>", "<</Type/Page/Parent 2 0 R/MediaBox[0 0 400 200]/Resources<<>>>>", "<</Title(A map)/Author(A. Mapper)>>"} {
-		at = append(at, b.Len())
-		fmt.Fprintf(&b, "%d 0 obj\n%s\nendobj\n", i+1, text)
-	}
-	xref := b.Len()
-	b.WriteString("xref\n0 5\n0000000000 65535 f \n")
-	for _, n := range at {
-		fmt.Fprintf(&b, "%010d 00000 n \n", n)
-	}
-	fmt.Fprintf(&b, "trailer\n<</Size 5/Root 1 0 R/Info 4 0 R>>\nstartxref\n%d\n%%%%EOF\n", xref)
-	return b.Bytes()
+	return sample.PDF("/Info 4 0 R", "<</Type/Catalog/Pages 2 0 R>>", "<</Type/Pages/Kids[3 0 R]/Count 1>>",
+		"<</Type/Page/Parent 2 0 R/MediaBox[0 0 400 200]/Resources<<>>>>", "<</Title(A map)/Author(A. Mapper)>>")
 }
 
 // id3 is an MP3 of tags alone, each a frame's name and its text.

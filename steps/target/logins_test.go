@@ -211,10 +211,7 @@ func TestSFTPKeysChange(t *testing.T) {
 
 // Keys of S3 that were refused are read anew: a target that is open goes on with those that stand in the file then.
 func TestS3KeysAreRenewed(t *testing.T) {
-	s := targettest.NewS3(t, false)
-	proxy := targettest.NewTamper(t, s.Endpoint, "")
-	c := s.S3Config
-	c.Endpoint = proxy.Endpoint
+	s, proxy, c := tampered(t)
 	to := open(t, target.Config{Kind: target.KindS3, Secrets: s.Secrets, S3Config: c})
 	b := targettest.NewBag(t, "one", targettest.Now(), map[string]string{"a": "A"})
 	good, err := os.ReadFile(s.Secrets)

@@ -20,10 +20,7 @@ import (
 // stands there is compared.
 func TestS3FaultsOfParts(t *testing.T) {
 	t.Parallel()
-	s := targettest.NewS3(t, false)
-	proxy := targettest.NewTamper(t, s.Endpoint, "")
-	config := s.S3Config
-	config.Endpoint = proxy.Endpoint
+	s, proxy, config := tampered(t)
 	b := targettest.NewBag(t, "one", targettest.Now(), map[string]string{"big": strings.Repeat("0123456789abcdef", 5<<20)}) // two parts
 	other := targettest.NewBag(t, "one", targettest.Now(), map[string]string{"big": strings.Repeat("another's", 9<<20)})
 	part := func(r *http.Request) bool { return r.Method == http.MethodPut && r.URL.Query().Has("partNumber") }
@@ -112,10 +109,7 @@ func TestS3FaultsOfParts(t *testing.T) {
 // Of all that go on at once on a target no more files are sent and read at the same time than streams: says.
 func TestStreamsAreOfTheTarget(t *testing.T) {
 	t.Parallel()
-	s := targettest.NewS3(t, false)
-	proxy := targettest.NewTamper(t, s.Endpoint, "")
-	config := s.S3Config
-	config.Endpoint = proxy.Endpoint
+	s, proxy, config := tampered(t)
 	to := open(t, target.Config{Kind: target.KindS3, Streams: 2, Secrets: s.Secrets, S3Config: config})
 	var now, most atomic.Int64
 	proxy.Do(func(_ http.ResponseWriter, r *http.Request) bool {

@@ -123,14 +123,21 @@ func TestSSHDThatRefuses(t *testing.T) {
 	})
 }
 
+// tampered is an S3 server, a proxy before it, and how it is reached through that.
+func tampered(t *testing.T) (s *targettest.S3, proxy *targettest.Tamper, through target.S3Config) {
+	t.Helper()
+	s = targettest.NewS3(t, false)
+	proxy = targettest.NewTamper(t, s.Endpoint, "")
+	through = s.S3Config
+	through.Endpoint = proxy.Endpoint
+	return s, proxy, through
+}
+
 // What servers and networks do to an upload: the put goes on, or the target is down, and says why;
 // the next put makes a sound copy. No message holds a secret.
 func TestS3Faults(t *testing.T) {
 	t.Parallel()
-	s := targettest.NewS3(t, false)
-	proxy := targettest.NewTamper(t, s.Endpoint, "")
-	config := s.S3Config
-	config.Endpoint = proxy.Endpoint
+	s, proxy, config := tampered(t)
 	type answer = func(http.ResponseWriter, *http.Request) bool
 	first := func(n int64, do answer) func() answer {
 		return func() answer {
@@ -212,10 +219,7 @@ func TestS3OwnCA(t *testing.T) {
 // nothing is read back.
 func TestS3Vouches(t *testing.T) {
 	t.Parallel()
-	s := targettest.NewS3(t, false)
-	proxy := targettest.NewTamper(t, s.Endpoint, "")
-	config := s.S3Config
-	config.Endpoint = proxy.Endpoint
+	s, proxy, config := tampered(t)
 	to := open(t, target.Config{Kind: target.KindS3, Layout: target.LayoutTar, Secrets: s.Secrets, S3Config: config})
 	var begun, read atomic.Bool
 	proxy.Do(func(_ http.ResponseWriter, r *http.Request) bool {
