@@ -34,9 +34,12 @@ type lane struct {
 	offers [][]byte
 	cut    bool // it answers nobody
 	stuck  bool // it delivers nothing
+
+	begins time.Duration // how long it takes to be made anew, before which it keeps what it has
 }
 
 func (l *lane) Begin(_ context.Context, epoch string) error {
+	time.Sleep(l.begins)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.epoch, l.offers = epoch, nil

@@ -27,6 +27,7 @@ func (w *lessees) await(what string, is func() bool) {
 // it, and work goes on.
 func TestOffersAreBoundedAndMadeAnew(t *testing.T) {
 	w := newLessees(t, 40)
+	w.lane.begins = 200 * time.Millisecond // the steps are offered again meanwhile
 	w.begin()
 	small, large := &hand{name: "small", id: "0000abc0"}, &hand{name: "large", id: "0000abc1", slots: 12}
 	offered := func(n int) func() bool {

@@ -172,6 +172,7 @@ type feed struct {
 	failed int       // times in a row that it did not take them
 	begun  time.Time // when it was made last
 	stop   func()    // ends what is being put into it; nil: nothing was yet
+	making bool      // it is being made, and loses what is put into it
 }
 
 // mostFailed is how many times in a row a stream that is there may fail to take offers.
@@ -213,6 +214,10 @@ const publishPause = 200 * time.Millisecond
 
 func (r stream) publish(ctx context.Context) (err error) {
 	r.mu.Lock()
+	if r.feed.making {
+		r.mu.Unlock()
+		return nil // begin asks for it
+	}
 	var messages []bus.Message
 	var sent []*offer
 	classes, epoch := map[string]bool{}, r.epoch
@@ -266,7 +271,7 @@ func (r stream) begin(ctx context.Context) error {
 	if r.feed.stop != nil {
 		r.feed.stop() // the stream that it goes to would not answer any more
 	}
-	r.feed = feed{begun: r.rooms.Now()}
+	r.feed = feed{begun: r.rooms.Now(), making: true}
 	epoch, classes := r.epoch, make([]string, 0, len(r.demands))
 	for class := range r.demands {
 		classes = append(classes, class)
@@ -276,7 +281,12 @@ func (r stream) begin(ctx context.Context) error {
 	withdraw(back)
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	if err := r.place.Broker.Begin(ctx, epoch); err != nil {
+	err := r.place.Broker.Begin(ctx, epoch)
+	r.mu.Lock()
+	r.feed.making = false
+	r.mu.Unlock()
+	signal(r.fresh)
+	if err != nil {
 		return err
 	}
 	for _, class := range classes {
