@@ -57,8 +57,9 @@ func (p *place) lateFor(ctx context.Context, d Drop, s content.Survey) (w Waitin
 		w.Reason = n.late(d.Name) + "this may be the rest of its copy; drop the whole under another name and remove this"
 	} else if n, ok = p.belongsTo(ctx, d.Name); ok && p.isLate(n, s.Oldest) {
 		w.Reason = n.lateAs(n.Name) + "this would have been of the same drop; drop all of its files once more"
-	} else {
-		return w, false
+	}
+	if w.Reason == "" || !content.Exists(d.Path) { // another engine took it meanwhile: it is what was taken
+		return Waiting{}, false
 	}
 	w.Remedies = []fault.Remedy{{Verb: fault.AddVersion, Item: n.Item}, {Verb: fault.AddDrop, Name: d.Path, Collection: d.Collection, Batch: d.Batch}}
 	return w, true

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"bagpipe/engine/inbox/internal/content"
 	"bagpipe/layout"
 )
 
@@ -52,6 +53,32 @@ func TestLateWithin(t *testing.T) {
 		if late != c.late || len(f.Settled)+len(f.Waiting) != 1 {
 			t.Errorf("%s: late %v, %d settled, waiting %v", c.name, late, len(f.Settled), f.Waiting)
 		}
+	}
+}
+
+// What another engine takes between the look at it and the note of it is no rest of itself.
+func TestLateIsNotWhatAnotherTakes(t *testing.T) {
+	w := newBench(t)
+	w.drop("tape")
+	w.later(3 * time.Second)
+	d := w.settled("tape")
+	p, err := w.openPlace(&findings{present: map[string]bool{}, listed: map[string]time.Time{}}, d.Collection, filepath.Dir(d.Path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken, err := w.Take(t.Context(), d, Ticket{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.promoted(taken)
+	n, _ := w.readTaking(takenDir, d.Path)
+	survey := content.Survey{Files: 1, Oldest: n.At}
+	if got, late := p.lateFor(t.Context(), d, survey); late {
+		t.Errorf("the drop itself: %s", got.Reason)
+	}
+	w.write("inbox/default/tape/2.mov", "two")
+	if _, late := p.lateFor(t.Context(), d, survey); !late {
+		t.Error("the rest of it is not late")
 	}
 }
 
