@@ -202,7 +202,9 @@ func TestServeStanfordRoutes(t *testing.T) {
 	b.workflow("lent", "  - name: scan\n    external: true\n")
 	b.write("in/box", "x")
 	b.ok("add", "--workflow", "lent", b.top+"/in/box")
-	b.await("a step that is ready", func() bool { return strings.Contains(b.ok("queue", "--list"), "lent/scan") })
+	b.await("the server knows of a step that is ready", func() bool {
+		return strings.Contains(s.ask("GET", "/workflow/workflow_queue/all_queued?hours-ago=0", "").body, "<workflow ")
+	})
 	for path, want := range map[string]string{
 		"workflow_queue/lane_ids?step=dor:googleScannedBookWF:google-convert":       `<lane id="normal"/>`,
 		"workflow_queue?workflow=googleScannedBookWF&completed=register":            `<objects count="3">`,
