@@ -103,6 +103,17 @@ func TestServePagesActs(t *testing.T) {
 		t.Errorf("for people: %s", a.body)
 	}
 	acts := "/items/" + item + "/acts"
+	helps := regexp.MustCompile(`(?s)<h2>Why it waits</h2>(.*)</section></div>`)
+	look := func(want ...string) {
+		t.Helper()
+		part := helps.FindString(s.ask("GET", "/items/"+item, "").body)
+		for _, w := range want {
+			if !strings.Contains(part, w) {
+				t.Errorf("what helps: no %s in %s", w, part)
+			}
+		}
+	}
+	look(`name="step" value="approve"`, `<button name="act" value="complete">Complete approve</button>`)
 	if a := s.post(acts, "act", "fail", "step", "approve", "back", "mine"); a.code != 400 || !strings.Contains(a.body, "needs a reason") {
 		t.Errorf("a refusal without a reason: %+v", a)
 	}
@@ -121,6 +132,7 @@ func TestServePagesActs(t *testing.T) {
 	if log := b.git("log", "-1", "--grep=^Bagpipe-Step: approve", "--format=%an|%b"); !strings.HasPrefix(log, "Ada Keeper|") || !strings.Contains(log, "read and agreed") {
 		t.Errorf("the history: %s", log)
 	}
+	look(`<button name="act" value="release">Release it</button>`)
 	b.ok("release", item)
 	if a := s.ask("GET", "/items/"+item, ""); !strings.Contains(a.body, `<button name="act" value="cancel">`) {
 		t.Errorf("no act cancels: %s", a.body)
@@ -157,7 +169,11 @@ func TestServePagesActs(t *testing.T) {
 	if len(entries) != 1 || !b.exists("ws/inbox/reading-room/letters/two.txt") {
 		t.Errorf("the inbox holds %v", entries)
 	}
+	look("<code>bagpipe add --version-of ", `<button name="act" value="skip">Skip bag</button>`)
 	s.program("viewer")
+	if look("<code>bagpipe add --version-of ", " or <code>bagpipe step skip "); strings.Contains(s.ask("GET", "/items/"+item, "").body, `value="skip"`) {
+		t.Error("a viewer sees an act")
+	}
 	if a := s.post(acts, "act", "release", "back", ""); a.code != 403 {
 		t.Errorf("a viewer's act: %+v", a)
 	}

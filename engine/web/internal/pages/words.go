@@ -40,6 +40,7 @@ func (p *Pages) words() template.FuncMap {
 		"runs":      func() bool { return p.d.Lender != nil },
 		"did":       func(what string) string { return done[what] },
 		"waits":     waits,
+		"way":       helps,
 		"first":     first,
 		"noun":      noun,
 		"count":     func(n int, what ...string) string { return thousands(n) + " " + noun(n, what...) },
