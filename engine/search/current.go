@@ -105,7 +105,11 @@ func (s *Searches) update(ctx context.Context, v gitstore.View, since gitstore.H
 	}
 	defer func() { err = errors.Join(err, conn.Close(), db.Close()) }()
 	return inTransaction(ctx, conn, v, func(tx *sql.Tx) error {
-		return s.fill(ctx, v, since, newWriter(tx, false))
+		bits, err := bitsOf(ctx, tx)
+		if err != nil {
+			return err
+		}
+		return s.fill(ctx, v, since, newWriter(tx, bits))
 	})
 }
 
@@ -117,7 +121,7 @@ func inTransaction(ctx context.Context, conn *sql.Conn, v gitstore.View, fill fu
 	if err := fill(tx); err != nil {
 		return errors.Join(err, tx.Rollback())
 	}
-	if err := setTree(ctx, tx, v.Tree()); err != nil {
+	if err := setState(ctx, tx, "tree", v.Tree()); err != nil {
 		return errors.Join(err, tx.Rollback())
 	}
 	return tx.Commit()
@@ -130,7 +134,10 @@ func (s *Searches) build(ctx context.Context, v gitstore.View) error {
 		s.Building()
 	}
 	tmp := s.path() + "." + string(s.ledger.ID)
-	err := s.buildAt(ctx, v, tmp)
+	bits, err := s.buildAt(ctx, v, tmp, 0)
+	for errors.Is(err, errFull) && bits < maxBits { // identifiers that did not come by chance
+		bits, err = s.buildAt(ctx, v, tmp, bits+2)
+	}
 	if err == nil {
 		// A journal of the index before would be played into the new one.
 		if err = os.Remove(s.path() + "-journal"); errors.Is(err, os.ErrNotExist) {
@@ -153,13 +160,14 @@ func removeIfThere(name string) error {
 	return nil
 }
 
-func (s *Searches) buildAt(ctx context.Context, v gitstore.View, name string) (err error) {
+// buildAt makes an index whose parts have at least so many bits of an identifier, and tells how many they have.
+func (s *Searches) buildAt(ctx context.Context, v gitstore.View, name string, least int) (bits int, err error) {
 	if err := removeIfThere(name); err != nil {
-		return err
+		return 0, err
 	}
 	db, conn, err := openDB(ctx, name, "journal_mode(OFF)", "synchronous(OFF)", "page_size(8192)", "cache_size(-131072)", "locking_mode(EXCLUSIVE)")
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer func() {
 		if err = errors.Join(err, conn.Close(), db.Close()); err == nil {
@@ -167,20 +175,23 @@ func (s *Searches) buildAt(ctx context.Context, v gitstore.View, name string) (e
 		}
 	}()
 	if err := makeTables(ctx, conn); err != nil {
-		return err
+		return 0, err
 	}
 	// Few large parts, which are not merged while the index is filled.
 	if _, err := conn.ExecContext(ctx, "INSERT INTO words(words, rank) VALUES('hashsize', 33554432), ('automerge', 0)"); err != nil {
-		return err
+		return 0, err
 	}
+	bits = least
 	err = inTransaction(ctx, conn, v, func(tx *sql.Tx) error {
-		return s.fill(ctx, v, gitstore.Hash{}, newWriter(tx, true))
+		w := newWriter(tx, least)
+		w.fresh = true
+		defer func() { bits = w.bits }()
+		return s.fill(ctx, v, gitstore.Hash{}, w)
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = conn.ExecContext(ctx, "INSERT INTO words(words, rank) VALUES('hashsize', 1048576), ('automerge', 4)")
 	}
-	_, err = conn.ExecContext(ctx, "INSERT INTO words(words, rank) VALUES('hashsize', 1048576), ('automerge', 4)")
-	return err
+	return bits, err
 }
 
 func syncFile(name string) error {
@@ -193,8 +204,8 @@ func syncFile(name string) error {
 
 // found is an item whose folder differs.
 type found struct {
-	id layout.ItemID
-	d  *document // nil: it is gone, or cannot be read
+	id  layout.ItemID
+	row *row // nil: it is gone, or cannot be read
 }
 
 // fill puts the items whose folders differ from those of since into the index, a 256th of
@@ -208,7 +219,12 @@ func (s *Searches) fill(ctx context.Context, v gitstore.View, since gitstore.Has
 		defer close(parts)
 		ended <- s.readParts(ctx, v, since, parts)
 	}()
+	first := true
 	for part := range parts {
+		if first && w.fresh {
+			w.bits = max(w.bits, bitsFor(256*len(part)))
+		}
+		first = false
 		if err == nil {
 			err = w.putAll(ctx, part)
 		}
@@ -220,15 +236,30 @@ func (s *Searches) fill(ctx context.Context, v gitstore.View, since gitstore.Has
 		err = readErr
 	}
 	if err == nil {
-		err = w.putWords(ctx)
+		err = w.end(context.WithoutCancel(ctx))
 	}
 	return err
 }
 
+// itemsOfPart is how many items of a part are aimed at: with fewer a search looks into many parts,
+// with more each answers slowly.
+const itemsOfPart = 8192
+
+func bitsFor(items int) (bits int) {
+	for items>>bits > itemsOfPart {
+		bits++
+	}
+	return bits
+}
+
+// putAll ends at once where ctx does; SQLite itself is not asked to, which costs each statement a goroutine.
 func (w *writer) putAll(ctx context.Context, part []found) error {
 	slices.SortFunc(part, func(a, b found) int { return cmp.Compare(a.id, b.id) })
 	for _, f := range part {
-		if err := w.put(ctx, f.id, f.d); err != nil {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := w.put(context.WithoutCancel(ctx), f.id, f.row); err != nil {
 			return fmt.Errorf("index item %s: %w", f.id.Short(), err)
 		}
 	}
@@ -265,10 +296,13 @@ func (s *Searches) readPart(ctx context.Context, v gitstore.View, since gitstore
 		if err != nil {
 			return err
 		}
-		d := read(id, r)
+		f := found{id: id}
+		if d := read(id, r); d != nil {
+			f.row = d.row()
+		}
 		mu.Lock()
 		defer mu.Unlock()
-		part = append(part, found{id, d})
+		part = append(part, f)
 		return nil
 	})
 	return part, err

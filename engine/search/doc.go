@@ -8,17 +8,31 @@
 //
 // .bagpipe/search/index.db is an SQLite database, a cache of the committed records alone:
 //
-//	state   what it is the index of: its version, the tree that it follows from
-//	item    one row an item: bounds, time, digest of its manifest and inventory
-//	words   FTS5 without content: the label; all else that has words. Words come folded, with
-//	        a blank between them; U+E000 parts values, so that no phrase goes over two
+//	state   what it is the index of: its version, the tree that it follows from, how many bits
+//	        of an identifier name its part
+//	item    one row an item: its document, bounds, time, digest of its manifest and inventory
+//	part    a part of the identifiers: its next document, the documents that are in force
+//	list    the documents of a part that have a word, a word in the label, a tag, collection,
+//	        type, year or format (set.go)
+//	tag     the tags that items have, or had, as they are compared
+//	words   FTS5 without content: the label; all else that has several words. It finds what
+//	        stands in order. Words come folded, with a blank between them; U+E000 parts values,
+//	        so that no phrase goes over two
 //	box     R*Tree of the bounds, in two parts where they lie across 180°
 //	span    R*Tree of the times
-//	term    a tag, collection, type, year, format; has: which item has it
 //
-// An item's row has the number that its identifier is: rows stand in the order of
-// identifiers, whatever came first, so that an index that was kept current, one that was
-// built anew and a look at every record give the same items in the same order.
+// An item's row has the number that its identifier is. Items whose identifiers begin with the
+// same bits are a part, of some thousands of items. Each has a document there, a number
+// that is not given twice: a changed item gets another, and what the lists, FTS5 and R*Trees have of
+// the one before is passed over.
+//
+// A search goes through the parts in the order of identifiers, whatever came first, and ends once
+// it has what it was asked for: so its time follows the answers, and an index that was kept current,
+// one that was built anew and a look at every record give the same items in the same
+// order. In a part it joins lists, from the cheapest on. Where a box or a span has few items,
+// the R*Tree lists them for all parts at once; else rows of item are compared.
+//
+// A part that has become full, or mostly of documents out of force, has the index built anew.
 //
 // Before each search the index is brought from its tree to the tip, by the items whose
 // folders differ. One that is damaged, cut or of another version is built anew, in a file of

@@ -4,84 +4,108 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
-	"strconv"
+	"slices"
 	"strings"
 
 	"bagpipe/engine/query"
 	"bagpipe/layout"
 )
 
-// few is how many items an R*Tree may name for its list to be gone through in place of all
-// items in their order.
-const few = 50_000
+// few is how many items an R*Tree may name for them to be listed. Where it names more, a look at
+// the items in their order finds enough soon.
+const few = 5000
 
 // asked is a query put to the index.
 type asked struct {
 	query.Query
-	*sql.Conn
-	boxes, spans bool      // few items fit the box, the span
-	terms        [][]int64 // of the collection and each tag: one of them an item must have
-	rarest       int64     // a term that an item must have; 0: there is none
+	conn  *sql.Conn
+	stmts map[string]*sql.Stmt
+	bits  int
+
+	near, then map[int64]*set // documents by part whose box, whose span may fit; nil: all
+	terms      [][]string     // keys of the collection and of each tag: one of them an item must have
+	inOrder    bool           // a phrase has several words
 }
 
-// ask prepares a query: how many fit decides which list is gone through.
-func ask(ctx context.Context, conn *sql.Conn, q query.Query) (a asked, err error) {
-	a = asked{Query: q, Conn: conn}
+// ask prepares a query.
+func ask(ctx context.Context, conn *sql.Conn, q query.Query) (a *asked, err error) {
+	a = &asked{Query: q, conn: conn, stmts: map[string]*sql.Stmt{}}
+	if a.bits, err = bitsOf(ctx, conn); err != nil {
+		return a, err
+	}
 	if q.BBox != nil {
 		where, args := boxCandidates(*q.BBox)
-		if a.boxes, err = a.atMost(ctx, "box", where, args); err != nil {
+		if a.near, err = a.listed(ctx, "SELECT id/2 FROM box WHERE "+where, args); err != nil {
 			return a, err
 		}
 	}
 	if q.Timed() {
-		where, args := spanCandidates(q.Span)
-		if a.spans, err = a.atMost(ctx, "span", where, args); err != nil {
+		first, last := days(q.Span)
+		if a.then, err = a.listed(ctx, "SELECT id FROM span WHERE start<=? AND until>=?", []any{last, first}); err != nil {
 			return a, err
 		}
 	}
+	a.inOrder = slices.ContainsFunc(q.Words, func(p query.Phrase) bool { return len(p) > 1 })
 	return a, a.findTerms(ctx)
 }
 
-// findTerms looks up the collection and the tags.
-func (a *asked) findTerms(ctx context.Context) error {
-	if a.Collection != "" {
-		if err := a.findTerm(ctx, "facet=? AND value=?", facetCollection, a.Collection); err != nil {
-			return err
-		}
+func (a *asked) close() (err error) {
+	for _, s := range a.stmts {
+		err = errors.Join(err, s.Close())
 	}
-	for _, tag := range a.Tags {
-		key := query.TagKey(tag)
-		if err := a.findTerm(ctx, "facet=? AND (key=? OR instr(key, ':')>0 AND substr(key, instr(key, ':')+1)=?)", facetTag, key, key); err != nil {
-			return err
-		}
-	}
-	least := few + 1
-	for _, t := range a.terms {
-		if len(t) != 1 {
-			continue
-		}
-		var n int
-		if err := a.QueryRowContext(ctx, fmt.Sprintf("SELECT count(*) FROM (SELECT 1 FROM has WHERE t=? LIMIT %d)", few+1), t[0]).Scan(&n); err != nil {
-			return err
-		}
-		if n <= least {
-			least, a.rarest = n, t[0]
-		}
-	}
-	return nil
-}
-
-func (a *asked) findTerm(ctx context.Context, where string, args ...any) error {
-	found, err := a.numbers(ctx, "SELECT t FROM term WHERE "+where, args)
-	a.terms = append(a.terms, found)
 	return err
 }
 
-func (a asked) atMost(ctx context.Context, table, where string, args []any) (bool, error) {
-	var n int
-	err := a.QueryRowContext(ctx, fmt.Sprintf("SELECT count(*) FROM (SELECT 1 FROM %s WHERE %s LIMIT %d)", table, where, few+1), args...).Scan(&n)
-	return n <= few, err
+// rows asks the index; scan is called for each row until it answers false. SQLite itself is not told when
+// ctx ends, which would cost each question a goroutine: between parts it is asked for.
+func (a *asked) rows(ctx context.Context, text string, args []any, scan func(*sql.Rows) (bool, error)) (err error) {
+	ctx = context.WithoutCancel(ctx)
+	s := a.stmts[text]
+	if s == nil {
+		if s, err = a.conn.PrepareContext(ctx, text); err != nil {
+			return err
+		}
+		a.stmts[text] = s
+	}
+	rows, err := s.QueryContext(ctx, args...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		if more, err := scan(rows); err != nil || !more {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// numbers is rows of one number each.
+func (a *asked) numbers(ctx context.Context, text string, args []any, visit func(int64) bool) error {
+	return a.rows(ctx, text, args, func(r *sql.Rows) (bool, error) {
+		var n int64
+		err := r.Scan(&n)
+		return err == nil && visit(n), err
+	})
+}
+
+// listed gives documents by part; nil where they are many.
+func (a *asked) listed(ctx context.Context, text string, args []any) (map[int64]*set, error) {
+	all, n := map[int64]*set{}, 0
+	err := a.numbers(ctx, text, args, func(doc int64) bool {
+		part := all[doc>>16]
+		if part == nil {
+			part = &set{}
+			all[doc>>16] = part
+		}
+		part.add(int(doc & (maxPlaces - 1)))
+		n++
+		return n <= few
+	})
+	if n > few {
+		return nil, err
+	}
+	return all, err
 }
 
 func boxCandidates(b query.Box) (where string, args []any) {
@@ -93,207 +117,346 @@ func boxCandidates(b query.Box) (where string, args []any) {
 	return strings.Join(parts, " OR "), args
 }
 
-func spanCandidates(s query.Span) (where string, args []any) {
-	first, last := days(s)
-	return "start<=? AND until>=?", []any{last, first}
-}
-
-// clauses are the parts of a question in SQL.
-type clauses struct {
-	from  []string
-	where []string
-	args  []any
-	key   string // the column that has an item's number
-}
-
-// sql is the question: the numbers above after of items that fit, in order. pass 1 asks for
-// those whose labels have all words, pass 2 for the others; 0 for all.
-func (a asked) sql(pass int, after int64, most int) (string, []any) {
-	c := clauses{}
-	switch {
-	case len(a.Words) > 0:
-		c.from, c.key = []string{"words"}, "words.rowid"
-		c.and("words MATCH ?", match(a.Words, pass))
-		c.from = append(c.from, "item")
-		c.and("item.n=words.rowid")
-	case a.boxes:
-		where, args := boxCandidates(*a.BBox)
-		c.listed("SELECT DISTINCT id/2 AS n FROM box WHERE "+where, args)
-	case a.spans:
-		where, args := spanCandidates(a.Span)
-		c.listed("SELECT id AS n FROM span WHERE "+where, args)
-	case a.rarest > 0:
-		c.from, c.key = []string{"has", "item"}, "has.n"
-		c.and("has.t=? AND item.n=has.n", a.rarest)
-	default:
-		c.from, c.key = []string{"item"}, "item.n"
+// findTerms looks up the keys of the collection and the tags.
+func (a *asked) findTerms(ctx context.Context) error {
+	if a.Collection != "" {
+		a.terms = append(a.terms, []string{term{facetCollection, a.Collection}.key()})
 	}
-	a.exactly(&c)
-	if after >= 0 {
-		c.and(c.key+">?", after)
-	}
-	text := "SELECT " + c.key + " AS n FROM " + strings.Join(c.from, " CROSS JOIN ")
-	if len(c.where) > 0 {
-		text += " WHERE " + strings.Join(c.where, " AND ")
-	}
-	text += " ORDER BY " + c.key
-	if most > 0 {
-		text += fmt.Sprintf(" LIMIT %d", most)
-	}
-	return text, c.args
-}
-
-func (c *clauses) and(where string, args ...any) {
-	c.where, c.args = append(c.where, where), append(c.args, args...)
-}
-
-// listed goes through a list of items that has been made.
-func (c *clauses) listed(list string, args []any) {
-	c.from, c.key = []string{"(" + list + " ORDER BY 1) AS some", "item"}, "some.n"
-	c.args = append(c.args, args...)
-	c.and("item.n=some.n")
-}
-
-// exactly asks item for what the R*Trees know roughly, and has for what items have in common.
-func (a asked) exactly(c *clauses) {
-	if a.BBox != nil {
-		var parts []string
-		var args []any
-		for _, p := range a.BBox.Parts() {
-			parts = append(parts, "(item.s<=? AND item.n2>=? AND CASE WHEN item.w<=item.e THEN item.w<=? AND item.e>=? ELSE item.w<=? OR item.e>=? END)")
-			args = append(args, p[3], p[1], p[2], p[0], p[2], p[0])
+	for _, tag := range a.Tags {
+		key, keys := query.TagKey(tag), []string{}
+		err := a.rows(ctx, "SELECT value FROM tag WHERE key=?1 OR bare=?1", []any{key}, func(r *sql.Rows) (bool, error) {
+			var value string
+			err := r.Scan(&value)
+			keys = append(keys, term{facetTag, value}.key())
+			return err == nil, err
+		})
+		if err != nil {
+			return err
 		}
-		c.and("("+strings.Join(parts, " OR ")+")", args...)
+		a.terms = append(a.terms, keys)
 	}
-	if a.Timed() {
-		c.and("item.start<=? AND item.until>=?", a.Span.End.UnixMilli(), a.Span.Start.UnixMilli())
-	}
-	for _, any := range a.terms {
-		c.and("EXISTS(SELECT 1 FROM has AS h WHERE h.n=" + c.key + " AND h.t IN (" + listOf(any) + "))")
-	}
+	return nil
 }
 
-func listOf(numbers []int64) string {
-	var texts []string
-	for _, n := range numbers {
-		texts = append(texts, strconv.FormatInt(n, 10))
-	}
-	return strings.Join(texts, ",")
-}
+// The passes of a search: items whose label has all words, then the others; or all at once.
+const (
+	passLabel = iota
+	passRest
+	passAll
+)
 
-// match is the words as FTS5 has them.
-func match(words []query.Phrase, pass int) string {
-	var all []string
-	for _, p := range words {
-		one := `"` + strings.Join(p, " ") + `"`
-		if p.Open() {
-			one += " *"
-		}
-		all = append(all, one)
+// each gives the items that fit but for the condition, in order, until visit answers false. limit is how
+// many are most likely asked for; 0: all.
+func (a *asked) each(ctx context.Context, limit int, visit func(layout.ItemID) (bool, error)) error {
+	passes := []int{passAll}
+	if len(a.Words) > 0 {
+		passes = []int{passLabel, passRest}
 	}
-	text := "(" + strings.Join(all, " AND ") + ")"
-	switch pass {
-	case 1:
-		return "label : " + text
-	case 2:
-		return text + " NOT (label : " + text + ")"
+	if a.Which != nil {
+		limit = 0
 	}
-	return text
-}
-
-// passes are the questions whose answers come one after the other.
-func (a asked) passes() []int {
-	if len(a.Words) == 0 {
-		return []int{0}
+	parts, err := a.parts(ctx)
+	if err != nil {
+		return err
 	}
-	return []int{1, 2}
-}
-
-// page is how many items are asked for at once where it is open how many are needed.
-const page = 1000
-
-// each gives the items that fit, in order, until visit answers false.
-func (a asked) each(ctx context.Context, limit int, visit func(layout.ItemID) (bool, error)) error {
-	size := page
-	if a.Which == nil && limit > 0 {
-		size = limit
-	}
-	for _, pass := range a.passes() {
-		for after := int64(-1); ; {
-			some, err := a.some(ctx, pass, after, size)
-			if err != nil {
+	for _, pass := range passes {
+		for _, part := range parts {
+			if more, err := a.eachOf(ctx, part, pass, limit, visit); err != nil || !more {
 				return err
 			}
-			for _, n := range some {
-				if more, err := visit(layout.ItemIDOf(uint64(n))); err != nil || !more {
-					return err
-				}
-			}
-			if len(some) < size {
-				break
-			}
-			after = some[len(some)-1]
-			size = max(size, page)
 		}
 	}
 	return nil
 }
 
-func (a asked) some(ctx context.Context, pass int, after int64, most int) (all []int64, err error) {
-	text, args := a.sql(pass, after, most)
-	return a.numbers(ctx, text, args)
+// eachOf is each of one part.
+func (a *asked) eachOf(ctx context.Context, part int64, pass, limit int, visit func(layout.ItemID) (bool, error)) (more bool, err error) {
+	s, err := a.fitting(ctx, part, pass)
+	if err != nil || s.isEmpty() {
+		return err == nil, err
+	}
+	for done := 0; ; {
+		var ids []int64
+		if err := a.exactly(ctx, part, s, func(n, _ int64) bool {
+			ids = append(ids, n)
+			return len(ids) != limit
+		}); err != nil {
+			return false, err
+		}
+		for _, n := range ids[min(done, len(ids)):] {
+			if more, err := visit(layout.ItemIDOf(uint64(n))); err != nil || !more {
+				return false, err
+			}
+		}
+		if done = len(ids); limit == 0 || done < limit {
+			return true, nil
+		}
+		limit = 0 // more are asked for than was said
+	}
 }
 
-func (a asked) numbers(ctx context.Context, text string, args []any) (all []int64, err error) {
-	rows, err := a.QueryContext(ctx, text, args...)
+// parts are those that may have items that fit.
+func (a *asked) parts(ctx context.Context) (all []int64, err error) {
+	if slices.ContainsFunc(a.terms, func(keys []string) bool { return len(keys) == 0 }) {
+		return nil, nil // nothing ever had such a tag
+	}
+	err = a.numbers(ctx, "SELECT part FROM part ORDER BY part", nil, func(part int64) bool {
+		if (a.near == nil || a.near[part] != nil) && (a.then == nil || a.then[part] != nil) {
+			all = append(all, part)
+		}
+		return true
+	})
+	return all, err
+}
+
+// fitting gives the documents of a part that may fit: their boxes and spans are to be compared.
+func (a *asked) fitting(ctx context.Context, part int64, pass int) (*set, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s := &set{}
+	if err := a.add(ctx, s, "SELECT live FROM part WHERE part=?", part); err != nil {
+		return nil, err
+	}
+	if near := a.near[part]; near != nil {
+		s.and(near)
+	}
+	if then := a.then[part]; then != nil {
+		s.and(then)
+	}
+	for _, keys := range a.terms {
+		var any set
+		for _, key := range keys {
+			if err := a.having(ctx, &any, part, key, key); err != nil {
+				return nil, err
+			}
+		}
+		s.and(&any)
+	}
+	switch pass {
+	case passLabel:
+		return s, a.worded(ctx, s, part, keyLabel)
+	case passRest:
+		label := *s
+		if err := a.worded(ctx, &label, part, keyLabel); err != nil {
+			return nil, err
+		}
+		s.without(&label)
+	}
+	return s, a.worded(ctx, s, part, keyWord)
+}
+
+// add adds packed documents.
+func (a *asked) add(ctx context.Context, s *set, text string, args ...any) error {
+	var packed sql.RawBytes
+	return a.rows(ctx, text, args, func(r *sql.Rows) (bool, error) {
+		if err := r.Scan(&packed); err != nil {
+			return false, err
+		}
+		return true, s.unpack(packed)
+	})
+}
+
+// having adds the documents of a part that have a key from one to another.
+func (a *asked) having(ctx context.Context, s *set, part int64, from, to string) error {
+	return a.add(ctx, s, "SELECT docs FROM list WHERE part=? AND key BETWEEN ? AND ?", part, []byte(from), []byte(to))
+}
+
+// worded leaves in s the documents that have the words, in their labels or anywhere.
+func (a *asked) worded(ctx context.Context, s *set, part int64, in string) error {
+	for _, phrase := range a.Words {
+		for i, word := range phrase {
+			if s.isEmpty() {
+				return nil
+			}
+			from := in + word
+			to := from
+			if i == len(phrase)-1 {
+				to = endOf(phrase, from)
+			}
+			var has set
+			if err := a.having(ctx, &has, part, from, to); err != nil {
+				return err
+			}
+			s.and(&has)
+		}
+	}
+	if !a.inOrder || s.isEmpty() {
+		return nil
+	}
+	return a.phrased(ctx, s, part, in)
+}
+
+// endOf is the last key of the words that a phrase's last one finds.
+func endOf(p query.Phrase, key string) string {
+	if p.Open() {
+		return key + "\xff" // which no word holds
+	}
+	return key
+}
+
+// oneByOne is how many documents FTS5 is asked of each by itself: a question costs it as much as some
+// dozens of documents.
+const oneByOne = 64
+
+// phrased leaves in s the documents that have the phrases of several words, which FTS5 knows.
+func (a *asked) phrased(ctx context.Context, s *set, part int64, in string) error {
+	match, err := a.match(ctx, part, in)
+	if err != nil {
+		return err
+	}
+	var has set
+	between := func(first, last int) error {
+		return a.numbers(ctx, "SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ?", []any{match, part<<16 | int64(first), part<<16 | int64(last)}, func(doc int64) bool {
+			has.add(int(doc & (maxPlaces - 1)))
+			return true
+		})
+	}
+	if s.count() > oneByOne {
+		err = between(0, maxPlaces-1)
+	} else {
+		s.each(func(at int) bool {
+			err = between(at, at)
+			return err == nil
+		})
+	}
+	s.and(&has)
+	return err
+}
+
+// mostEndings is how many words are named in place of their beginning: of that FTS5 would put the
+// documents of all parts together.
+const mostEndings = 32
+
+// match is the phrases of several words as FTS5 has them.
+func (a *asked) match(ctx context.Context, part int64, in string) (string, error) {
+	var all []string
+	for _, p := range a.Words {
+		if len(p) == 1 {
+			continue
+		}
+		first := `"` + strings.Join(p[:len(p)-1], " ") + " "
+		last := in + p[len(p)-1]
+		var ends []string
+		err := a.rows(ctx, "SELECT key FROM list WHERE part=? AND key BETWEEN ? AND ?", []any{part, []byte(last), []byte(endOf(p, last))}, func(r *sql.Rows) (bool, error) {
+			var key sql.RawBytes
+			err := r.Scan(&key)
+			if err == nil {
+				ends = append(ends, first+string(key[len(in):])+`"`)
+			}
+			return len(ends) <= mostEndings, err
+		})
+		if err != nil {
+			return "", err
+		}
+		if len(ends) > mostEndings {
+			ends = []string{first + p[len(p)-1] + `" *`}
+		}
+		all = append(all, "("+strings.Join(ends, " OR ")+")")
+	}
+	text := strings.Join(all, " AND ")
+	if in == keyLabel {
+		return "label : (" + text + ")", nil
+	}
+	return text, nil
+}
+
+// exactly gives the items of documents whose bounds and times fit, in order, until visit answers
+// false.
+func (a *asked) exactly(ctx context.Context, part int64, s *set, visit func(n, doc int64) bool) (err error) {
+	where, args := a.compared()
+	if s.count() > itemsOfPart/8 {
+		first := part << (idBits - a.bits)
+		last := first + 1<<(idBits-a.bits) - 1
+		return a.pairs(ctx, "SELECT n, doc FROM item WHERE n BETWEEN ? AND ?"+where+" ORDER BY n", append([]any{first, last}, args...), func(n, doc int64) bool {
+			return !s.has(int(doc&(maxPlaces-1))) || visit(n, doc)
+		})
+	}
+	var found [][2]int64
+	s.each(func(at int) bool {
+		err = a.pairs(ctx, "SELECT n, doc FROM item WHERE doc=?"+where, append([]any{part<<16 | int64(at)}, args...), func(n, doc int64) bool {
+			found = append(found, [2]int64{n, doc})
+			return true
+		})
+		return err == nil
+	})
+	slices.SortFunc(found, func(a, b [2]int64) int { return slices.Compare(a[:], b[:]) })
+	for _, f := range found {
+		if err != nil || !visit(f[0], f[1]) {
+			break
+		}
+	}
+	return err
+}
+
+func (a *asked) pairs(ctx context.Context, text string, args []any, visit func(x, y int64) bool) error {
+	return a.rows(ctx, text, args, func(r *sql.Rows) (bool, error) {
+		var x, y int64
+		err := r.Scan(&x, &y)
+		return err == nil && visit(x, y), err
+	})
+}
+
+// compared asks item for what the R*Trees know roughly.
+func (a *asked) compared() (where string, args []any) {
+	if a.BBox != nil {
+		var parts []string
+		for _, p := range a.BBox.Parts() {
+			parts = append(parts, "(s<=? AND n2>=? AND CASE WHEN w<=e THEN w<=? AND e>=? ELSE w<=? OR e>=? END)")
+			args = append(args, p[3], p[1], p[2], p[0], p[2], p[0])
+		}
+		where = " AND (" + strings.Join(parts, " OR ") + ")"
+	}
+	if a.Timed() {
+		where += " AND start<=? AND until>=?"
+		args = append(args, a.Span.End.UnixMilli(), a.Span.Start.UnixMilli())
+	}
+	return where, args
+}
+
+// facets counts what the items that fit have in common.
+func (a *asked) facets(ctx context.Context) ([]Facet, error) {
+	parts, err := a.parts(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var n int64
-		if err := rows.Scan(&n); err != nil {
+	counts := map[string]int{}
+	for _, part := range parts {
+		if err := a.tally(ctx, part, counts); err != nil {
 			return nil, err
 		}
-		all = append(all, n)
 	}
-	return all, rows.Err()
+	all := make([]Facet, 0, len(counts))
+	for key, n := range counts {
+		t := termOf(key)
+		all = append(all, Facet{t.facet, t.value, n})
+	}
+	return ordered(all), nil
 }
 
-// facets counts what the items that fit have in common. Where these are many, has is gone through in its own
-// order: nothing is sorted then.
-func (a asked) facets(ctx context.Context) (all []Facet, err error) {
-	text, args := a.sql(0, -1, 0)
-	if _, err := a.ExecContext(ctx, "CREATE TEMP TABLE fits(n INTEGER PRIMARY KEY)"); err != nil {
-		return nil, err
+// tally counts the items of a part that fit, by the keys of what they have in common.
+func (a *asked) tally(ctx context.Context, part int64, counts map[string]int) error {
+	s, err := a.fitting(ctx, part, passAll)
+	if err == nil && (a.BBox != nil || a.Timed()) && !s.isEmpty() {
+		fit := &set{}
+		err = a.exactly(ctx, part, s, func(_, doc int64) bool {
+			fit.add(int(doc & (maxPlaces - 1)))
+			return true
+		})
+		s = fit
 	}
-	if _, err := a.ExecContext(ctx, "INSERT INTO temp.fits "+text, args...); err != nil {
-		return nil, err
+	if err != nil || s.isEmpty() {
+		return err
 	}
-	from := "temp.fits AS f CROSS JOIN has"
-	var many bool
-	if err := a.QueryRowContext(ctx, "SELECT 3*(SELECT count(*) FROM temp.fits) > (SELECT count(*) FROM item)").Scan(&many); err != nil {
-		return nil, err
-	}
-	if many {
-		from = "has CROSS JOIN temp.fits AS f"
-	}
-	return a.count(ctx, "SELECT term.facet, term.value, of.items FROM (SELECT has.t AS t, count(*) AS items FROM "+from+" WHERE f.n=has.n GROUP BY has.t) AS of CROSS JOIN term WHERE term.t=of.t")
-}
-
-func (a asked) count(ctx context.Context, text string, args ...any) (all []Facet, err error) {
-	rows, err := a.QueryContext(ctx, text, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	all = []Facet{}
-	for rows.Next() {
-		var f Facet
-		if err := rows.Scan(&f.Facet, &f.Value, &f.Items); err != nil {
-			return nil, err
+	var key, packed sql.RawBytes
+	return a.rows(ctx, "SELECT key, docs FROM list WHERE part=? AND key BETWEEN ? AND ?", []any{part, []byte(keyTerm), []byte(keyAfter)}, func(r *sql.Rows) (bool, error) {
+		if err := r.Scan(&key, &packed); err != nil {
+			return false, err
 		}
-		all = append(all, f)
-	}
-	return ordered(all), rows.Err()
+		n, err := s.meets(packed)
+		if n > 0 {
+			counts[string(key)] += n
+		}
+		return true, err
+	})
 }

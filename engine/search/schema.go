@@ -8,31 +8,60 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"strings"
 
 	"bagpipe/engine/gitstore"
+	"bagpipe/layout"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // version is of the index's form; another is built anew.
-const version = "1"
+const version = "2"
 
 // schema is the index's tables. Longitude, latitude and days are kept outward in the R*Trees,
 // which round; item has them exactly.
 const schema = `
 CREATE TABLE state(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE item(n INTEGER PRIMARY KEY, digest INTEGER NOT NULL, w REAL, s REAL, e REAL, n2 REAL, start INTEGER, until INTEGER);
-CREATE VIRTUAL TABLE words USING fts5(label, more, content='', contentless_delete=1, tokenize='ascii');
+CREATE TABLE item(n INTEGER PRIMARY KEY, doc INTEGER NOT NULL UNIQUE, digest INTEGER NOT NULL, w REAL, s REAL, e REAL, n2 REAL, start INTEGER, until INTEGER);
+CREATE TABLE part(part INTEGER PRIMARY KEY, next INTEGER NOT NULL, live BLOB NOT NULL);
+CREATE TABLE list(part INTEGER NOT NULL, key BLOB NOT NULL, docs BLOB NOT NULL, PRIMARY KEY(part, key)) WITHOUT ROWID;
+CREATE TABLE tag(value TEXT PRIMARY KEY, key TEXT NOT NULL, bare TEXT) WITHOUT ROWID;
+CREATE INDEX tag_key ON tag(key);
+CREATE INDEX tag_bare ON tag(bare);
+CREATE VIRTUAL TABLE words USING fts5(label, more, content='', tokenize='ascii');
 CREATE VIRTUAL TABLE box USING rtree(id, w, e, s, n);
 CREATE VIRTUAL TABLE span USING rtree(id, start, until);
-CREATE TABLE term(t INTEGER PRIMARY KEY, facet TEXT NOT NULL, value TEXT NOT NULL, key TEXT NOT NULL, UNIQUE(facet, value));
-CREATE TABLE has(t INTEGER NOT NULL, n INTEGER NOT NULL, PRIMARY KEY(t, n)) WITHOUT ROWID;
-CREATE INDEX has_n ON has(n, t);
 `
+
+// Of a key of a list the first byte says what it is of.
+const (
+	keyWord  = "w" // a word, wherever it stands
+	keyLabel = "l" // a word of the label
+	keyTerm  = "t" // what items have in common: the facet, a zero, the value
+	keyAfter = "u" // follows all of keyTerm
+)
+
+func (t term) key() string { return keyTerm + t.facet + "\x00" + t.value }
+
+// termOf reads what key wrote.
+func termOf(key string) term {
+	facet, value, _ := strings.Cut(key[len(keyTerm):], "\x00")
+	return term{facet, value}
+}
+
+// idBits is how many bits an identifier has.
+const idBits = 4 * (layout.ItemIDLen - 1)
+
+// maxBits is how many of them may name a part: twice a document's number still is a row's.
+const maxBits = 40
 
 // errOther is an index that cannot be used and is built anew.
 var errOther = errors.New("the search index is of another version")
+
+// errFull is an index of which a part has no room for another document.
+var errFull = errors.New("a part of the search index is full")
 
 // openDB opens the index's file. Where a writer is at work, it is waited for.
 func openDB(ctx context.Context, path string, pragmas ...string) (*sql.DB, *sql.Conn, error) {
@@ -64,6 +93,15 @@ func treeOf(ctx context.Context, q querier) (tree gitstore.Hash, err error) {
 	return gitstore.ParseHash(hash)
 }
 
+// bitsOf reads how many bits of an identifier name its part.
+func bitsOf(ctx context.Context, q querier) (bits int, err error) {
+	err = q.QueryRowContext(ctx, "SELECT value FROM state WHERE key='bits'").Scan(&bits)
+	if err == nil && (bits < 0 || bits > maxBits+2) {
+		err = errOther
+	}
+	return bits, err
+}
+
 // querier is a connection or a transaction.
 type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
@@ -80,7 +118,7 @@ func damaged(err error) bool {
 			return true
 		}
 	}
-	return errors.Is(err, errOther) || errors.Is(err, sql.ErrNoRows) || errors.Is(err, fs.ErrNotExist)
+	return errors.Is(err, errOther) || errors.Is(err, errFull) || errors.Is(err, sql.ErrNoRows) || errors.Is(err, fs.ErrNotExist)
 }
 
 // unwritable reports whether an error says that nothing can be written here.
@@ -105,11 +143,10 @@ func makeTables(ctx context.Context, q querier) error {
 	return err
 }
 
-// setTree says which tree the index follows from.
-func setTree(ctx context.Context, q querier, tree gitstore.Hash) error {
-	_, err := q.ExecContext(ctx, "INSERT OR REPLACE INTO state VALUES('tree', ?)", tree.String())
-	if err != nil {
-		return fmt.Errorf("note the tree: %w", err)
+// setState notes a fact of the index.
+func setState(ctx context.Context, q querier, key string, value any) error {
+	if _, err := q.ExecContext(ctx, "INSERT OR REPLACE INTO state VALUES(?, ?)", key, fmt.Sprint(value)); err != nil {
+		return fmt.Errorf("note the %s: %w", key, err)
 	}
 	return nil
 }

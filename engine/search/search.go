@@ -60,7 +60,7 @@ func (s *Searches) Find(ctx context.Context, q query.Query, limit int, visit fun
 			return visit(d.hit(q)), nil
 		})
 	}
-	err := s.indexed(ctx, q, func(a asked, v gitstore.View) error {
+	err := s.indexed(ctx, q, func(a *asked, v gitstore.View) error {
 		return look(v, func(f func(layout.ItemID) (bool, error)) error { return a.each(ctx, limit, f) })
 	})
 	if err == nil || told || !s.besides(err) {
@@ -76,7 +76,7 @@ func (s *Searches) Find(ctx context.Context, q query.Query, limit int, visit fun
 // Facets counts what the items that fit have in common.
 func (s *Searches) Facets(ctx context.Context, q query.Query) (all []Facet, err error) {
 	if q.Which == nil {
-		err = s.indexed(ctx, q, func(a asked, _ gitstore.View) (err error) {
+		err = s.indexed(ctx, q, func(a *asked, _ gitstore.View) (err error) {
 			all, err = a.facets(ctx)
 			return err
 		})
@@ -104,7 +104,7 @@ var errMoved = errors.New("the search index is kept at another tip")
 
 // indexed lets f ask the index, brought to the tip. An index that turns out to be damaged is
 // built anew.
-func (s *Searches) indexed(ctx context.Context, q query.Query, f func(asked, gitstore.View) error) error {
+func (s *Searches) indexed(ctx context.Context, q query.Query, f func(*asked, gitstore.View) error) error {
 	for range tries {
 		v, err := s.ledger.Store.Tip()
 		if err != nil {
@@ -131,7 +131,7 @@ func (s *Searches) indexed(ctx context.Context, q query.Query, f func(asked, git
 }
 
 // ask puts the query to the index, if it follows from the tree of v.
-func (s *Searches) ask(ctx context.Context, v gitstore.View, q query.Query, f func(asked, gitstore.View) error) (is bool, err error) {
+func (s *Searches) ask(ctx context.Context, v gitstore.View, q query.Query, f func(*asked, gitstore.View) error) (is bool, err error) {
 	db, conn, err := openDB(ctx, s.path())
 	if err != nil {
 		return false, err
@@ -141,6 +141,7 @@ func (s *Searches) ask(ctx context.Context, v gitstore.View, q query.Query, f fu
 		return false, err
 	}
 	a, err := ask(ctx, conn, q)
+	defer func() { err = errors.Join(err, a.close()) }()
 	if err != nil {
 		return false, err
 	}

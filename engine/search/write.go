@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,31 +13,42 @@ import (
 	"bagpipe/layout"
 )
 
-// writer puts documents into an index, in the order of their identifiers: FTS5 begins a new
+// writer puts items into an index, in the order of their identifiers: FTS5 begins a new
 // part of its index at each one that comes before the last, and at each statement that may write
 // several rows of whatever table. So the words of an index that is not new are written last.
 type writer struct {
 	tx    *sql.Tx
-	fresh bool // the index is new: nothing has to be removed
+	fresh bool // the index is new: nothing has to be removed, and its R*Trees are packed at the end
+	bits  int  // of an identifier, which name its part
 	stmts map[string]*sql.Stmt
-	terms map[term]int64
+	tags  map[string]bool // that are to be written
 
-	old []int64   // of these the words are to be removed
-	new []wordRow // these are to be written then
+	filling
+	words       []wordRow // these are to be written
+	boxes, span []cell
 }
 
-// wordRow is what an item has in words.
+// filling is the part that is written at present.
+type filling struct {
+	is    bool // there is one
+	part  int64
+	next  int // the place of the next document
+	live  set
+	lists map[string][]uint16 // places that are to be added, by key
+}
+
+// wordRow is what a document has in words that stand in order.
 type wordRow struct {
-	n           int64
+	doc         int64
 	label, more string
+}
+
+func newWriter(tx *sql.Tx, bits int) *writer {
+	return &writer{tx: tx, bits: bits, stmts: map[string]*sql.Stmt{}, tags: map[string]bool{}}
 }
 
 // wordsAtOnce is how many items' words wait in memory.
 const wordsAtOnce = 20_000
-
-func newWriter(tx *sql.Tx, fresh bool) *writer {
-	return &writer{tx: tx, fresh: fresh, stmts: map[string]*sql.Stmt{}, terms: map[term]int64{}}
-}
 
 func (w *writer) close() (err error) {
 	for _, s := range w.stmts {
@@ -63,98 +76,190 @@ func (w *writer) exec(ctx context.Context, text string, args ...any) error {
 	return err
 }
 
-// put brings an item's rows to what its records say; d nil: it is gone.
-func (w *writer) put(ctx context.Context, id layout.ItemID, d *document) error {
+// scan reads one row; is: there is one.
+func (w *writer) scan(ctx context.Context, text string, args []any, into ...any) (is bool, err error) {
+	s, err := w.stmt(ctx, text)
+	if err != nil {
+		return false, err
+	}
+	err = s.QueryRowContext(ctx, args...).Scan(into...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// put brings an item's rows to what its records say; r nil: it is gone.
+func (w *writer) put(ctx context.Context, id layout.ItemID, r *row) error {
 	n := int64(id.Bits())
+	if err := w.enter(ctx, n>>(idBits-w.bits)); err != nil {
+		return err
+	}
 	if !w.fresh {
-		same, err := w.clear(ctx, n, d)
+		same, err := w.clear(ctx, n, r)
 		if err != nil || same {
 			return err
 		}
 	}
-	if d == nil {
+	if r == nil {
 		return nil
 	}
-	label, more := d.words()
-	if w.new = append(w.new, wordRow{n, label, more}); w.fresh || len(w.new) >= wordsAtOnce {
-		if err := w.putWords(ctx); err != nil {
-			return err
+	if w.next == maxPlaces {
+		return errFull
+	}
+	at := w.next
+	w.next++
+	w.live.add(at)
+	for _, key := range r.keys {
+		if places := w.lists[key]; len(places) == 0 || places[len(places)-1] != uint16(at) {
+			w.lists[key] = append(places, uint16(at))
 		}
 	}
-	if err := w.putItem(ctx, n, d); err != nil {
-		return err
-	}
-	for _, t := range d.terms {
-		k, err := w.term(ctx, t)
-		if err != nil {
-			return err
-		}
-		if err := w.exec(ctx, "INSERT INTO has VALUES(?,?)", k, n); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// putWords writes the words that wait.
-func (w *writer) putWords(ctx context.Context) error {
-	for _, n := range w.old {
-		if err := w.exec(ctx, "DELETE FROM words WHERE rowid=?", n); err != nil {
-			return err
-		}
-	}
-	for _, r := range w.new {
-		if err := w.exec(ctx, "INSERT INTO words(rowid, label, more) VALUES(?,?,?)", r.n, r.label, r.more); err != nil {
-			return err
-		}
-	}
-	w.old, w.new = w.old[:0], w.new[:0]
-	return nil
-}
-
-// clear removes an item's rows, its words later; same: they are what d says.
-func (w *writer) clear(ctx context.Context, n int64, d *document) (same bool, err error) {
-	s, err := w.stmt(ctx, "SELECT digest FROM item WHERE n=?")
-	if err != nil {
-		return false, err
-	}
-	var digest int64
-	switch err := s.QueryRowContext(ctx, n).Scan(&digest); {
-	case errors.Is(err, sql.ErrNoRows):
-		return false, nil
-	case err != nil:
-		return false, err
-	case d != nil && d.digest == digest:
-		return true, nil
-	}
-	w.old = append(w.old, n)
-	for _, text := range []string{"DELETE FROM box WHERE id IN (2*?1, 2*?1+1)", "DELETE FROM span WHERE id=?",
-		"DELETE FROM has WHERE n=?", "DELETE FROM item WHERE n=?"} {
-		if err := w.exec(ctx, text, n); err != nil {
-			return false, err
-		}
-	}
-	return false, nil
-}
-
-func (w *writer) putItem(ctx context.Context, n int64, d *document) error {
-	var west, south, east, north, start, until any
-	if d.located {
-		west, south, east, north = d.bounds[0], d.bounds[1], d.bounds[2], d.bounds[3]
-		for i, b := range d.bounds.Parts() {
-			if err := w.exec(ctx, "INSERT INTO box VALUES(?,?,?,?,?)", 2*n+int64(i), b[0], b[2], b[1], b[3]); err != nil {
+	doc := w.part<<16 | int64(at)
+	if r.label != "" || r.more != "" {
+		if w.words = append(w.words, wordRow{doc, r.label, r.more}); w.fresh || len(w.words) >= wordsAtOnce {
+			if err := w.putWords(ctx); err != nil {
 				return err
 			}
 		}
 	}
-	if d.timed {
-		start, until = d.span.Start.UnixMilli(), d.span.End.UnixMilli()
-		first, last := days(d.span)
-		if err := w.exec(ctx, "INSERT INTO span VALUES(?,?,?)", n, first, last); err != nil {
+	for _, tag := range r.tags {
+		w.tags[tag] = true
+	}
+	return w.putItem(ctx, n, doc, r)
+}
+
+// enter goes on with a part; the one before is written.
+func (w *writer) enter(ctx context.Context, part int64) error {
+	if w.is && w.part == part {
+		return nil
+	}
+	if err := w.leave(ctx); err != nil {
+		return err
+	}
+	w.filling = filling{is: true, part: part, lists: map[string][]uint16{}}
+	if w.fresh {
+		return nil
+	}
+	var live []byte
+	is, err := w.scan(ctx, "SELECT next, live FROM part WHERE part=?", []any{part}, &w.next, &live)
+	if err != nil || !is {
+		return err
+	}
+	if w.next < 0 || w.next > maxPlaces {
+		return errOther
+	}
+	return w.live.unpack(live)
+}
+
+// leave writes the part that is written at present.
+func (w *writer) leave(ctx context.Context) error {
+	if !w.is {
+		return nil
+	}
+	w.is = false
+	// Documents out of force are many more than those in force: all is built anew.
+	if !w.fresh && w.next > 2*itemsOfPart+4*w.live.count() {
+		return errFull
+	}
+	for _, key := range slices.Sorted(maps.Keys(w.lists)) {
+		var docs set
+		put := "INSERT INTO list VALUES(?,?,?)"
+		if !w.fresh {
+			var was []byte
+			is, err := w.scan(ctx, "SELECT docs FROM list WHERE part=? AND key=?", []any{w.part, []byte(key)}, &was)
+			if err == nil && is {
+				err = docs.unpack(was)
+			}
+			if err != nil {
+				return err
+			}
+			put = "INSERT OR REPLACE INTO list VALUES(?,?,?)"
+		}
+		for _, at := range w.lists[key] {
+			docs.add(int(at))
+		}
+		if err := w.exec(ctx, put, w.part, []byte(key), docs.pack()); err != nil {
 			return err
 		}
 	}
-	return w.exec(ctx, "INSERT INTO item VALUES(?,?,?,?,?,?,?,?)", n, d.digest, west, south, east, north, start, until)
+	put := "INSERT INTO part VALUES(?,?,?)"
+	if !w.fresh {
+		put = "INSERT OR REPLACE INTO part VALUES(?,?,?)"
+	}
+	return w.exec(ctx, put, w.part, w.next, w.live.pack())
+}
+
+// end writes what waits.
+func (w *writer) end(ctx context.Context) error {
+	if err := w.leave(ctx); err != nil {
+		return err
+	}
+	if err := w.putWords(ctx); err != nil {
+		return err
+	}
+	if err := w.putTags(ctx); err != nil || !w.fresh {
+		return err
+	}
+	if err := w.packTree(ctx, "box", 2, w.boxes); err != nil {
+		return err
+	}
+	if err := w.packTree(ctx, "span", 1, w.span); err != nil {
+		return err
+	}
+	return setState(ctx, w.tx, "bits", w.bits)
+}
+
+func (w *writer) putWords(ctx context.Context) error {
+	for _, r := range w.words {
+		if err := w.exec(ctx, "INSERT INTO words(rowid, label, more) VALUES(?,?,?)", r.doc, r.label, r.more); err != nil {
+			return err
+		}
+	}
+	w.words = w.words[:0]
+	return nil
+}
+
+// clear takes an item's document out of force; same: it is what r says.
+func (w *writer) clear(ctx context.Context, n int64, r *row) (same bool, err error) {
+	var doc, digest int64
+	is, err := w.scan(ctx, "SELECT doc, digest FROM item WHERE n=?", []any{n}, &doc, &digest)
+	if err != nil || !is {
+		return false, err
+	}
+	if r != nil && r.digest == digest {
+		return true, nil
+	}
+	if doc>>16 != w.part {
+		return false, errOther
+	}
+	w.live.remove(int(doc & (maxPlaces - 1)))
+	return false, w.exec(ctx, "DELETE FROM item WHERE n=?", n)
+}
+
+func (w *writer) putItem(ctx context.Context, n, doc int64, r *row) error {
+	var west, south, east, north, start, until any
+	if r.located {
+		west, south, east, north = r.bounds[0], r.bounds[1], r.bounds[2], r.bounds[3]
+		for i, b := range r.bounds.Parts() {
+			id := 2*doc + int64(i)
+			if w.fresh {
+				w.boxes = append(w.boxes, outward(id, b[0], b[2], b[1], b[3]))
+			} else if err := w.exec(ctx, "INSERT INTO box VALUES(?,?,?,?,?)", id, b[0], b[2], b[1], b[3]); err != nil {
+				return err
+			}
+		}
+	}
+	if r.timed {
+		start, until = r.span.Start.UnixMilli(), r.span.End.UnixMilli()
+		first, last := days(r.span)
+		if w.fresh {
+			w.span = append(w.span, outward(doc, first, last))
+		} else if err := w.exec(ctx, "INSERT INTO span VALUES(?,?,?)", doc, first, last); err != nil {
+			return err
+		}
+	}
+	return w.exec(ctx, "INSERT INTO item VALUES(?,?,?,?,?,?,?,?,?)", n, doc, r.digest, west, south, east, north, start, until)
 }
 
 // days are the ends of a span in days.
@@ -163,50 +268,64 @@ func days(s query.Span) (start, end float64) {
 	return float64(s.Start.Unix()) / day, float64(s.End.Unix()+1) / day
 }
 
-func (w *writer) term(ctx context.Context, t term) (k int64, err error) {
-	if k, ok := w.terms[t]; ok {
-		return k, nil
-	}
-	s, err := w.stmt(ctx, "SELECT t FROM term WHERE facet=? AND value=?")
-	if err != nil {
-		return 0, err
-	}
-	err = s.QueryRowContext(ctx, t.facet, t.value).Scan(&k)
-	if errors.Is(err, sql.ErrNoRows) {
-		key := t.value
-		if t.facet == facetTag {
-			key = query.TagKey(t.value)
+func (w *writer) putTags(ctx context.Context) error {
+	for _, tag := range slices.Sorted(maps.Keys(w.tags)) {
+		key := query.TagKey(tag)
+		var bare any
+		if _, without, kinds := strings.Cut(key, ":"); kinds {
+			bare = without
 		}
-		if s, err = w.stmt(ctx, "INSERT INTO term(facet, value, key) VALUES(?,?,?) RETURNING t"); err != nil {
-			return 0, err
+		if err := w.exec(ctx, "INSERT OR IGNORE INTO tag VALUES(?,?,?)", tag, key, bare); err != nil {
+			return err
 		}
-		err = s.QueryRowContext(ctx, t.facet, t.value, key).Scan(&k)
 	}
-	if err == nil {
-		w.terms[t] = k
-	}
-	return k, err
+	return nil
+}
+
+// row is what of a document is written.
+type row struct {
+	keys, tags  []string
+	label, more string // what has several words, for phrases
+	bounds      query.Box
+	located     bool
+	span        query.Span
+	timed       bool
+	digest      int64
 }
 
 // between parts values: no word that is looked for holds it.
 const between = " \ue000 "
 
-// words are the texts of a document as FTS5 takes them.
-func (d *document) words() (label, more string) {
-	var b strings.Builder
-	for _, f := range d.fields[1:] {
-		writeWords(&b, f.text)
+func (d *document) row() *row {
+	r := &row{bounds: d.bounds, located: d.located, span: d.span, timed: d.timed, digest: d.digest}
+	for _, t := range d.terms {
+		r.keys = append(r.keys, t.key())
+		if t.facet == facetTag {
+			r.tags = append(r.tags, t.value)
+		}
+	}
+	var more strings.Builder
+	add := func(i int, text string) {
+		words := query.Words(text)
+		for _, word := range words {
+			if r.keys = append(r.keys, keyWord+word); i == 0 {
+				r.keys = append(r.keys, keyLabel+word)
+			}
+		}
+		switch {
+		case len(words) < 2: // no phrase
+		case i == 0:
+			r.label = strings.Join(words, " ")
+		default:
+			more.WriteString(strings.Join(words, " ") + between)
+		}
+	}
+	for i, f := range d.fields {
+		add(i, f.text)
 	}
 	for _, name := range d.files {
-		writeWords(&b, shownName(name))
+		add(1, shownName(name))
 	}
-	return strings.Join(query.Words(d.fields[0].text), " "), b.String()
-}
-
-func writeWords(b *strings.Builder, text string) {
-	for _, word := range query.Words(text) {
-		b.WriteString(word)
-		b.WriteByte(' ')
-	}
-	b.WriteString(between)
+	r.more = more.String()
+	return r
 }
