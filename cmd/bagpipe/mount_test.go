@@ -86,6 +86,41 @@ func TestStoreFull(t *testing.T) {
 	}
 }
 
+// A folder of targets: on a file system that is full has one line for all items that wait for it, and each item names it.
+func TestTargetFull(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	disk := filepath.Join(b.top, "disk")
+	b.must(os.Mkdir(disk, 0o777))
+	b.mount("tmpfs", disk, "-t", "tmpfs", "-o", "size=1m")
+	b.write("disk/bagpipe-store.json", "")
+	b.write("ws/bagpipe.yaml", "schema: 1\ntargets:\n  vault: {kind: folder, path: ../disk}\ndefaults: {workflow: accession, targets: [vault]}\n")
+	for _, name := range []string{"one.bin", "two.bin", "three.bin"} {
+		b.write(name, name+strings.Repeat("0123456789abcdef", 1<<17))
+		b.ok("add", filepath.Join(b.top, name))
+	}
+	waits := "deposit: 3 items since"
+	if out := b.start("run", "-q").code(int(screen.ExitSomeFailed)); strings.Count(out, "no space left on device") != 1 || !strings.Contains(out, waits) {
+		t.Errorf("run with a full target: %s", out)
+	}
+	if out := b.ok("status"); strings.Count(out, "no space left on device") != 1 || !strings.Contains(out, waits) {
+		t.Errorf("status with a full target: %s", out)
+	}
+	if out := b.ok("why", "two.bin"); !strings.Contains(out, "target vault: ") || !strings.Contains(out, "no space left on device") {
+		t.Errorf("why: %s", out)
+	}
+	if out, err := exec.Command("mount", "-o", "remount,size=64m", disk).CombinedOutput(); err != nil {
+		t.Fatalf("%s", out)
+	}
+	for _, name := range []string{"one.bin", "two.bin", "three.bin"} {
+		b.ok("step", "retry", name, "deposit")
+	}
+	b.ok("run")
+	if out := b.ok("status"); strings.Contains(out, "no space") {
+		t.Errorf("with room: %s", out)
+	}
+}
+
 // A store on a disk of its own, a loop device, that is full and then gone: neither fails an item or leaves anything in the mount
 // point, and with the disk back and room on it the deposit is made.
 func TestStoreOnALoopDevice(t *testing.T) {

@@ -67,10 +67,13 @@ func (f *folder) in(do func(*os.Root) error) (err error) {
 }
 
 func (f *folder) down(err error) error {
-	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.ESTALE, syscall.EACCES, syscall.EPERM, syscall.ENODEV, syscall.EHOSTDOWN} {
-		if errors.Is(err, full) {
-			return &Down{err}
+	for _, whole := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.ESTALE, syscall.ENODEV, syscall.EHOSTDOWN} {
+		if errors.Is(err, whole) { // it is so of all items, and has one reason: no item's path is in it
+			return &Down{fmt.Errorf("%s: %w", layout.EncodePath(f.dir), whole)}
 		}
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return &Down{err}
 	}
 	var at *fs.PathError
 	out := errors.As(err, &at) && at.Err.Error() == "path escapes from parent" // a link; the error has no name

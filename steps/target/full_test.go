@@ -86,6 +86,9 @@ func fullThenRoom(t *testing.T, c target.Config, dir string, room func()) {
 	if _, err := to.Put(t.Context(), second); !errors.As(err, &down) {
 		t.Fatalf("a put of 12 MiB into 8: %v", err)
 	}
+	if strings.Contains(down.Error(), string(second.Item)) {
+		t.Errorf("each item that waits has a reason of its own: %v", down)
+	}
 	if _, _, err := to.Check(t.Context(), one, target.Read); err != nil {
 		t.Errorf("the copy that was there: %v", err)
 	}
