@@ -167,10 +167,13 @@ func newEngine(root string, o Options) (*Engine, error) {
 	e.Feed = feed.New(l)
 	e.Notices = notices.New(l, e.Settings, e.Index, e.Ask)
 	e.Export = export.New(l, e.Settings)
+	e.Export.Past = func(ctx context.Context, v gitstore.View, items []layout.ItemID) export.PastOf {
+		return fixity.Past(ctx, l, v, items)
+	}
 	e.Search = search.New(l)
 	e.Delivery = delivery.New(l, e.Settings, e.Folder, e.Attempt.Targets)
-	e.Attempt.Premis = func(to io.Writer, id layout.ItemID) error {
-		return e.Export.Write(to, export.PREMIS, "", []layout.ItemID{id})
+	e.Attempt.Premis = func(ctx context.Context, to io.Writer, id layout.ItemID) error {
+		return e.Export.Write(ctx, to, export.PREMIS, "", []layout.ItemID{id})
 	}
 	e.Fixity = fixity.New(l, e.Settings, e.Folder, e.Index, e.Act, e.Attempt.Targets)
 	e.Disposal = disposal.New(disposal.Rooms{Ledger: l, Settings: e.Settings, Guard: e.Guard, Index: e.Index,

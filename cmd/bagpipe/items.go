@@ -264,7 +264,7 @@ func (c *exportCmd) Run(ctx context.Context, a *app) error {
 			if f.Single() && len(items) != 1 {
 				return fmt.Errorf("a %s document holds one item, and these are %d; write them into a folder with --to", f, len(items))
 			}
-			return e.Export.Write(a.Out, f, c.Table, items)
+			return e.Export.Write(ctx, a.Out, f, c.Table, items)
 		}
 		if err := e.Export.Folder(ctx, c.To, f, c.Table, items); err != nil {
 			return err

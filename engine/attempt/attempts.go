@@ -21,7 +21,7 @@ type Attempts struct {
 	Recovery  *Recovery
 	Targets   *target.Pool // closed by who closes the engine
 	Live      *live.Instances
-	Premis    func(to io.Writer, id layout.ItemID) error // writes what was done with an item; nil: bags go without it
+	Premis    func(ctx context.Context, to io.Writer, id layout.ItemID) error // writes what was done with an item; nil: bags go without it
 	// PlaceMoved is told of objects in place that are not as they were catalogued; nil: nobody is.
 	PlaceMoved func(layout.Place)
 }

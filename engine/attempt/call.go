@@ -182,13 +182,13 @@ func (a *Attempts) newCall(ctx context.Context, w *Work) (*steps.Call, error) {
 		ref.Inputs = state.InputsOf(rec.Execution, rec.Plan, ref.Workflow, ref.Step, rec.Manifest.Source.Digest)
 	}
 	if w.plan.Command == nil && a.robots[layout.Name(w.plan.Robot)].Archives {
-		err = a.addArchived(v, rec, &c.Records)
+		err = a.addArchived(ctx, v, rec, &c.Records)
 	}
 	return c, err
 }
 
 // addArchived gives a call the records that go with a bag.
-func (a *Attempts) addArchived(v gitstore.Reader, rec *ledger.Record, to *steps.Records) error {
+func (a *Attempts) addArchived(ctx context.Context, v gitstore.Reader, rec *ledger.Record, to *steps.Records) error {
 	to.Plans = map[string][]byte{}
 	for _, w := range rec.Execution.Workflows {
 		plan, err := v.ReadFile(layout.PinnedPath(w.Digest))
@@ -198,7 +198,7 @@ func (a *Attempts) addArchived(v gitstore.Reader, rec *ledger.Record, to *steps.
 		to.Plans[w.Digest] = plan
 	}
 	if a.Premis != nil {
-		to.Premis = func(out io.Writer) error { return a.Premis(out, rec.Manifest.Item) }
+		to.Premis = func(out io.Writer) error { return a.Premis(ctx, out, rec.Manifest.Item) }
 	}
 	return nil
 }

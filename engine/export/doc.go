@@ -10,6 +10,8 @@
 //	bagpipe:ID                    the item; in PREMIS the intellectual entity
 //	bagpipe:ID/v2                 a version's representation
 //	bagpipe:ID/v2/PATH            a file of it, PATH as in the inventory
+//	bagpipe:ID/copy/TARGET/v2/AT  a copy of a version was written; …/v2/fixity/AT: it was looked at
+//	bagpipe:ID/fixity/source/AT   a look at what was dropped; …/content/AT, …/derived/AT, …/deposit/AT
 //	bagpipe:ID/accession.1        a run; …/STEP: what was done of a step; …/STEP/N-ENGINE: an attempt
 //	bagpipe:plan/HEX              a pinned definition, by its SHA-256; …/STEP: a step of it
 //
@@ -22,7 +24,8 @@
 //
 // # PREMIS
 //
-// Each ended attempt is an event, and so are each copy on a target and its last check. Terms
+// Each ended attempt is an event, and so is each time a copy was written on a target, and each look at a
+// copy. A record has the last look alone; whoever makes the exports gives those before (Past). Terms
 // are of the Library of Congress, preservation/eventType: that of the step's premis: key, a
 // built-in robot's own, the first step's accession, else execution.
 //

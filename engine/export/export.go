@@ -3,11 +3,13 @@ package export
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
+	"path"
 	"slices"
-	"time"
 
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
@@ -20,10 +22,17 @@ import (
 type Exports struct {
 	ledger   *ledger.Ledger
 	settings *settings.Source
+
+	// Past gives what the history before a view had of the copies of items; nil: nothing is known of it.
+	Past func(ctx context.Context, v gitstore.View, items []layout.ItemID) PastOf
 }
 
+// PastOf gives the deposits.json of all looks at an item's copies before its present records: in no order, some of them
+// several times. Several goroutines call it.
+type PastOf func(layout.Manifest, layout.Deposits) ([]layout.Deposits, error)
+
 // New gives the exports of a workspace.
-func New(l *ledger.Ledger, s *settings.Source) *Exports { return &Exports{l, s} }
+func New(l *ledger.Ledger, s *settings.Source) *Exports { return &Exports{ledger: l, settings: s} }
 
 // Format is a form of export.
 type Format string
@@ -49,8 +58,10 @@ func (f Format) Ending() string {
 // record is an item as committed.
 type record struct {
 	*ledger.Record
-	inventory *layout.Inventory // nil: not made yet
+	listed    []byte            // the inventory as committed, until load; nil: not made yet
+	inventory *layout.Inventory // nil: not made yet, or not loaded
 	deposits  layout.Deposits
+	past      []layout.Deposits            // of looks before
 	plans     map[string]*state.Definition // by digest
 	isDefault string                       // the workflow that the collection's drops get
 }
@@ -58,39 +69,39 @@ type record struct {
 func (r *record) id() string   { return "bagpipe:" + string(r.Manifest.Item) }
 func (r *record) version() int { return max(r.Manifest.Version, 1) }
 
+// load makes the inventory of what was committed.
+func (r *record) load() error {
+	if r.listed == nil {
+		return nil
+	}
+	inventory, err := layout.DecodeInventory(r.listed)
+	if err != nil {
+		return fmt.Errorf("item %s: %w", r.Manifest.Item.Short(), err)
+	}
+	r.inventory, r.listed = &inventory, nil
+	return nil
+}
+
 // Write writes items, in the order given, into one document. table names the table of CSV and
 // JSONL.
-func (x *Exports) Write(w io.Writer, f Format, table string, items []layout.ItemID) (err error) {
-	v, err := x.ledger.Store.Tip()
+func (x *Exports) Write(ctx context.Context, w io.Writer, f Format, table string, items []layout.ItemID) error {
+	out := bufio.NewWriter(w)
+	doc, err := newDocument(out, f, table)
 	if err != nil {
 		return err
 	}
-	out := bufio.NewWriter(w)
-	var doc document
-	switch f {
-	case Turtle:
-		doc = &turtle{out: out}
-	case JSONLD:
-		doc = &jsonld{out: out}
-	case PREMIS, METS:
-		doc = &xmlDocument{xmlWriter: xmlWriter{out: out}, mets: f == METS}
-	case CSV, JSONL:
-		if doc, err = newTable(out, table, f == JSONL); err != nil {
-			return err
-		}
-	default:
-		return fmt.Errorf("format %q is not known", f)
+	err = x.each(ctx, f, table, items, func(read func(layout.ItemID) (*record, error), some []layout.ItemID) error {
+		return inOrder(ctx, some, read, func(id layout.ItemID, r *record) error {
+			if err := doc.item(r); err != nil {
+				return fmt.Errorf("export item %s: %w", id.Short(), err)
+			}
+			return nil
+		})
+	})
+	if err == nil {
+		err = doc.end()
 	}
-	for _, id := range items {
-		r, err := x.read(v, id)
-		if err != nil {
-			return err
-		}
-		if err := doc.item(r); err != nil {
-			return fmt.Errorf("export item %s: %w", id.Short(), err)
-		}
-	}
-	if err := doc.end(); err != nil {
+	if err != nil {
 		return err
 	}
 	return out.Flush()
@@ -102,33 +113,95 @@ type document interface {
 	end() error
 }
 
-func (x *Exports) read(v gitstore.View, id layout.ItemID) (*record, error) {
-	rec, err := x.ledger.Read(v, id, "")
+func newDocument(out *bufio.Writer, f Format, table string) (document, error) {
+	switch f {
+	case Turtle:
+		return &turtle{out: out}, nil
+	case JSONLD:
+		return &jsonld{out: out}, nil
+	case PREMIS, METS:
+		return &xmlDocument{xmlWriter: xmlWriter{out: out}, mets: f == METS}, nil
+	case CSV, JSONL:
+		return newTable(out, table, f == JSONL)
+	}
+	return nil, fmt.Errorf("format %q is not known", f)
+}
+
+// manyItems are read from packs that are mapped meanwhile.
+const manyItems = 32
+
+// mostTogether is for how many items the history is passed once, with some 40 bytes in memory for each look at a copy of
+// theirs.
+const mostTogether = 100_000
+
+// each gives some items at a time, and how they are read, as they are all at one moment.
+func (x *Exports) each(ctx context.Context, f Format, table string, items []layout.ItemID, do func(read func(layout.ItemID) (*record, error), some []layout.ItemID) error) error {
+	v, err := x.ledger.Store.Tip()
+	if err != nil {
+		return err
+	}
+	if len(items) >= manyItems {
+		end := v.ReadMany()
+		defer func() { _ = end() }() // it takes nothing from what was read
+	}
+	for some := range slices.Chunk(items, mostTogether) {
+		var past PastOf
+		if x.Past != nil && (f.Single() || table == fixityTable) {
+			past = x.Past(ctx, v, some)
+		}
+		err := do(func(id layout.ItemID) (*record, error) { return x.read(v, id, past) }, some)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// committed reads an item's records, which were read at once, from memory.
+type committed struct {
+	gitstore.Reader
+	files map[string][]byte // by path
+}
+
+func (c committed) ReadFile(name string) ([]byte, error) {
+	data, is := c.files[name]
+	switch {
+	case !is:
+		return c.Reader.ReadFile(name)
+	case data == nil:
+		return nil, &fs.PathError{Op: "read committed", Path: name, Err: fs.ErrNotExist}
+	}
+	return data, nil
+}
+
+// read reads an item at a view; past may be nil.
+func (x *Exports) read(v gitstore.View, id layout.ItemID, past PastOf) (*record, error) {
+	all, err := ledger.ReadRecords(v, id)
+	if err != nil {
+		return nil, err
+	}
+	dir := layout.ItemDir(id)
+	from := committed{v, map[string][]byte{path.Join(dir, layout.ExecutionJSON): all.Execution, path.Join(dir, layout.ManifestJSON): all.Manifest, path.Join(dir, layout.DepositsJSON): all.Deposits}}
+	rec, err := x.ledger.Read(from, id, "")
 	if err != nil {
 		return nil, err
 	}
 	r := &record{Record: rec, plans: map[string]*state.Definition{}, isDefault: x.settings.Current().Settings.Collection(rec.Manifest.Collection).Workflow}
 	if rec.Manifest.Inventory != nil {
-		data, err := v.ReadFile(layout.ItemDir(id) + "/" + layout.InventoryJSON)
-		if err != nil {
-			return nil, fmt.Errorf("item %s: %w", id.Short(), err)
-		}
-		inventory, err := layout.DecodeInventory(data)
-		if err != nil {
-			return nil, fmt.Errorf("item %s: %w", id.Short(), err)
-		}
-		r.inventory = &inventory
+		r.listed = all.Inventory
 	}
-	if r.deposits, err = ledger.ReadDeposits(v, id); err != nil {
+	if r.deposits, err = ledger.ReadDeposits(from, id); err != nil {
 		return nil, err
 	}
-	for name, w := range rec.Execution.Workflows {
-		plan, err := x.ledger.PinnedPlan(v, w.Digest)
-		if err != nil {
+	if past != nil {
+		if r.past, err = past(rec.Manifest, r.deposits); err != nil {
+			return nil, fmt.Errorf("item %s: %w", id.Short(), err)
+		}
+	}
+	for _, w := range rec.Execution.Workflows {
+		if r.plans[w.Digest], err = x.ledger.PinnedPlan(v, w.Digest); err != nil {
 			return nil, err
 		}
-		r.plans[w.Digest] = plan
-		rec.Execution.Compute(name, plan)
 	}
 	return r, nil
 }
@@ -176,11 +249,4 @@ func (r *record) copies() (all []copied) {
 		}
 	}
 	return all
-}
-
-func stamp(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format(time.RFC3339Nano)
 }

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"bagpipe/engine/fault"
@@ -52,7 +53,10 @@ func (x *Exports) Package(ctx context.Context, id layout.ItemID, dir string, obj
 	if err != nil {
 		return "", err
 	}
-	r, err := x.read(v, id)
+	r, err := x.read(v, id, nil)
+	if err == nil {
+		err = r.load()
+	}
 	if err != nil {
 		return "", err
 	}
@@ -70,7 +74,7 @@ func (x *Exports) Package(ctx context.Context, id layout.ItemID, dir string, obj
 	if err := create(filepath.Join(made, crateFile), r.writeCrate); err != nil {
 		return "", err
 	}
-	err = create(filepath.Join(made, "mets.xml"), func(w io.Writer) error { return x.Write(w, METS, "", []layout.ItemID{id}) })
+	err = create(filepath.Join(made, "mets.xml"), func(w io.Writer) error { return x.Write(ctx, w, METS, "", []layout.ItemID{id}) })
 	if err != nil {
 		return "", err
 	}
@@ -88,21 +92,48 @@ func (x *Exports) Folder(ctx context.Context, dir string, f Format, table string
 	} else if err != nil {
 		return err
 	}
-	for _, id := range items {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		name := filepath.Join(dir, string(id)+f.Ending())
-		err := create(name+packageEnding, func(w io.Writer) error { return x.Write(w, f, table, []layout.ItemID{id}) })
-		if err == nil {
-			err = os.Rename(name+packageEnding, name)
-		}
-		if err != nil {
-			return err
-		}
+	var large sync.Mutex // whoever has an item of very many files in memory
+	err := x.each(ctx, f, table, items, func(read func(layout.ItemID) (*record, error), some []layout.ItemID) error {
+		return sideBySide(ctx, some, func(id layout.ItemID) error {
+			r, err := read(id)
+			if err != nil {
+				return err
+			}
+			if len(r.listed) > largeInventory {
+				large.Lock()
+				defer large.Unlock()
+			}
+			name := filepath.Join(dir, string(id)+f.Ending())
+			if err := create(name+packageEnding, func(w io.Writer) error { return writeOne(w, f, table, r) }); err != nil {
+				return fmt.Errorf("export item %s: %w", id.Short(), err)
+			}
+			return os.Rename(name+packageEnding, name)
+		})
+	})
+	if err != nil {
+		return err
 	}
 	return durable(dir, len(items))
 }
+
+// writeOne writes a document of one item.
+func writeOne(w io.Writer, f Format, table string, r *record) error {
+	out := bufio.NewWriter(w)
+	doc, err := newDocument(out, f, table)
+	if err == nil {
+		err = doc.item(r)
+	}
+	if err == nil {
+		err = doc.end()
+	}
+	if err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+// largeInventory is of some 10,000 files, in bytes. A document of more is written while no other such is.
+const largeInventory = 4 << 20
 
 // manyFiles are written out sooner together, with what else the file system has to write, than one by one.
 const manyFiles = 32

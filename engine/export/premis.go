@@ -54,6 +54,9 @@ type xmlDocument struct {
 }
 
 func (x *xmlDocument) item(r *record) error {
+	if err := r.load(); err != nil {
+		return err
+	}
 	x.raw(`<?xml version="1.0" encoding="UTF-8"?>`)
 	if x.mets {
 		x.writeMETS(r)
@@ -74,12 +77,17 @@ func (x *xmlDocument) writePREMIS(r *record) {
 	for _, d := range r.ended() {
 		x.attempt(r, &d, agents)
 	}
-	for _, c := range r.copies() {
-		x.copyEvents(r, &c, agents)
+	for _, c := range r.written() {
+		x.event(r, fmt.Sprintf("%s/copy/%s/v%d/%s", r.id(), c.target, c.version, stamp(c.Written)), replicated, stamp(c.Written),
+			fmt.Sprintf("version %d on target %s: %s", c.version, c.target, c.Place), "success", c.Digest, "Bagpipe", agents)
 	}
-	for _, name := range slices.Sorted(maps.Keys(r.deposits.Copies)) {
-		c := r.deposits.Copies[name]
-		x.event(r, r.id()+"/fixity/"+name, checked, stamp(c.At), name+": "+c.Path, c.Outcome, c.Message, "Bagpipe", agents)
+	onTargets, own := r.looks()
+	for _, l := range onTargets {
+		x.event(r, fmt.Sprintf("%s/copy/%s/v%d/fixity/%s", r.id(), l.target, l.version, stamp(l.At)), checked, stamp(l.At),
+			fmt.Sprintf("version %d on target %s", l.version, l.target), l.Outcome, l.Message, "Bagpipe", agents)
+	}
+	for _, l := range own {
+		x.event(r, r.id()+"/fixity/"+l.own+"/"+stamp(l.At), checked, stamp(l.At), strings.TrimSuffix(l.own+": "+l.Path, ": "), l.Outcome, l.Message, "Bagpipe", agents)
 	}
 	for _, name := range slices.Sorted(maps.Keys(agents)) {
 		x.start("premis:agent")
@@ -224,13 +232,4 @@ func (x *xmlDocument) attempt(r *record, d *done, agents map[string]string) {
 	outcome := map[string]string{"completed": "success", "skipped": "not applicable", "failed": "failure", "deferred": "tried again later"}[string(d.State)]
 	x.event(r, fmt.Sprintf("%s/%s/%s/%s", r.id(), d.run, d.step, d.key), what, stamp(d.Ended), "step "+d.step+" of "+d.run,
 		cmp.Or(outcome, string(d.State)), d.Message, agent, agents)
-}
-
-func (x *xmlDocument) copyEvents(r *record, c *copied, agents map[string]string) {
-	iri := fmt.Sprintf("%s/copy/%s/v%d", r.id(), c.target, c.version)
-	if f := c.LastFailure; f != nil && !f.At.Equal(c.Verified) {
-		x.event(r, iri+"/failure", checked, stamp(f.At), fmt.Sprintf("version %d on target %s", c.version, c.target), layout.FixityFailed, f.Message, "Bagpipe", agents)
-	}
-	x.event(r, iri, replicated, stamp(c.Written), fmt.Sprintf("version %d on target %s: %s", c.version, c.target, c.Place), "success", c.Digest, "Bagpipe", agents)
-	x.event(r, iri+"/fixity", checked, stamp(c.Verified), fmt.Sprintf("version %d on target %s", c.version, c.target), c.Outcome, c.Message, "Bagpipe", agents)
 }

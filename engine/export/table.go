@@ -12,8 +12,10 @@ import (
 	"unicode/utf8"
 )
 
+const fixityTable = "fixity"
+
 // Tables are the tables of CSV and JSONL.
-var Tables = []string{"items", "attempts", "events", "deposits", "fixity"}
+var Tables = []string{"items", "attempts", "events", "deposits", fixityTable}
 
 // table writes rows; a row's first cells are the item's.
 type table struct {
@@ -37,7 +39,7 @@ func newTable(out *bufio.Writer, name string, lines bool) (*table, error) {
 		columns, t.rows = []string{"event", "at", "by", "run", "step", "text"}, eventRows
 	case "deposits":
 		columns, t.rows = []string{"target", "version", "layout", "place", "state", "files", "bytes", "digest", "written", "verified", "retention", "outcome", "message"}, depositRows
-	case "fixity":
+	case fixityTable:
 		columns, t.rows = []string{"copy", "at", "outcome", "path", "files", "bytes", "message"}, fixityRows
 	default:
 		return nil, fmt.Errorf("no table %q; the tables are %s", name, strings.Join(Tables, ", "))
@@ -130,11 +132,8 @@ func depositRows(r *record, row func(...string)) {
 }
 
 func fixityRows(r *record, row func(...string)) {
-	for _, name := range slices.Sorted(maps.Keys(r.deposits.Copies)) {
-		c := r.deposits.Copies[name]
-		row(name, stamp(c.At), c.Outcome, c.Path, strconv.Itoa(c.Files), strconv.FormatInt(c.Bytes, 10), c.Message)
-	}
-	for _, c := range r.copies() {
-		row(fmt.Sprintf("%s v%d", c.target, c.version), stamp(c.Verified), c.Outcome, c.Place, strconv.Itoa(c.Files), strconv.FormatInt(c.Bytes, 10), c.Message)
+	onTargets, own := r.looks()
+	for _, l := range slices.Concat(own, onTargets) {
+		row(l.name(), stamp(l.At), l.Outcome, l.Path, strconv.Itoa(l.Files), strconv.FormatInt(l.Bytes, 10), l.Message)
 	}
 }

@@ -21,9 +21,23 @@ func (w *xmlWriter) raw(s string) {
 }
 
 func (w *xmlWriter) escaped(s string) {
-	if w.err == nil {
+	switch {
+	case w.err != nil:
+	case asIs(s):
+		_, w.err = w.out.WriteString(s)
+	default:
 		w.err = xml.EscapeText(w.out, []byte(plain(s)))
 	}
+}
+
+// asIs reports whether nothing of a text is escaped, as of most.
+func asIs(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\'' || c == '&' || c == '<' || c == '>' {
+			return false
+		}
+	}
+	return true
 }
 
 // plain leaves what XML 1.0 can hold (section 2.2).
@@ -50,17 +64,30 @@ func (w *xmlWriter) empty(name string, attributes ...string) {
 }
 
 func (w *xmlWriter) open(name string, attributes []string) {
-	w.raw("\n" + strings.Repeat("  ", w.depth) + "<" + name)
+	w.line("<", name)
 	for i := 0; i+1 < len(attributes); i += 2 {
-		w.raw(" " + attributes[i] + `="`)
+		w.raw(" ")
+		w.raw(attributes[i])
+		w.raw(`="`)
 		w.escaped(attributes[i+1])
 		w.raw(`"`)
 	}
 }
 
+// line begins a line with a mark and a name.
+func (w *xmlWriter) line(mark, name string) {
+	w.raw("\n")
+	for range w.depth {
+		w.raw("  ")
+	}
+	w.raw(mark)
+	w.raw(name)
+}
+
 func (w *xmlWriter) stop(name string) {
 	w.depth--
-	w.raw("\n" + strings.Repeat("  ", w.depth) + "</" + name + ">")
+	w.line("</", name)
+	w.raw(">")
 }
 
 // text is an element of text alone; of none it writes nothing.
@@ -71,5 +98,7 @@ func (w *xmlWriter) text(name, value string, attributes ...string) {
 	w.start(name, attributes...)
 	w.escaped(value)
 	w.depth--
-	w.raw("</" + name + ">")
+	w.raw("</")
+	w.raw(name)
+	w.raw(">")
 }

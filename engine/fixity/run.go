@@ -67,6 +67,7 @@ type Result struct {
 	version     int                                        // the item's
 	targetsOnly bool                                       // the copies of the workspace were not looked at
 	partly      bool                                       // some of these were
+	recorded    bool                                       // the item's record has the look
 	healed      []string                                   // copies that were replaced
 	unhealed    error                                      // why damaged copies could not be
 }

@@ -22,7 +22,7 @@ import (
 
 // The rules are: a sweep looks at many items, and commits one record of all of them, in pages:
 //
-//	fixity/2026/11/KEY-0001.json   {"at": ["tape"], "items": {"3fa9…": {"at": "…", "copies": {"source": "ok", "vault": "away"}}},
+//	fixity/2026/11/KEY-0001.json   {"at": ["tape"], "items": {"3fa9…": {"at": "…", "copies": {"source": "ok", "vault": "away"}, "recorded": true}},
 //	                                "of": "items", "schema": 1}
 //	fixity/2026/11/KEY.json        {"away": {"vault": 12}, "begun": "…", "by": "nightly", "bytes": 72910411, "changed": 1, "ended": "…",
 //	                                "healed": 1, "missing": 0, "of": "items", "ok": 4211, "pages": 5, "schema": 1,
@@ -32,7 +32,7 @@ import (
 // A page is committed once it is full, the record at the end: a crash keeps the pages, and
 // what they have counts as looked at, by sweeps of the same copies: a look at the store says
 // nothing of a tape. An item's own record changes where a copy of it is not
-// as it was, or was not and is sound again.
+// as it was, or was not and is sound again: the row is recorded then.
 
 // What a sweep looks at.
 const (
@@ -117,8 +117,9 @@ func (w Sweep) view() view {
 
 // row is one item in a page.
 type row struct {
-	At     time.Time         `json:"at"`
-	Copies map[string]string `json:"copies"`
+	At       time.Time         `json:"at"`
+	Copies   map[string]string `json:"copies"`
+	Recorded bool              `json:"recorded,omitempty"` // the item's own record has the look, too
 }
 
 type page struct {
@@ -207,6 +208,7 @@ func (s *sweeping) one(ctx context.Context, id layout.ItemID, look view) (Result
 	if before == 0 && !s.wasDamaged(r, look) {
 		return r, nil
 	}
+	r.recorded = true
 	return r, s.record(ctx, r)
 }
 
@@ -252,7 +254,7 @@ func (s *sweeping) take(ctx context.Context, r Result, err error, told func(Resu
 }
 
 func (s *sweeping) note(r Result) {
-	at := row{s.ledger.Now(), map[string]string{}}
+	at := row{s.ledger.Now(), map[string]string{}, r.recorded}
 	worst := howOK
 	for name, found := range r.Copies {
 		switch found.Outcome {
