@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -105,6 +106,9 @@ type counted struct {
 	once sync.Once
 	gone func()
 }
+
+// ReadFrom lets the kernel send a file by itself, which a connection can that is no other's.
+func (c *counted) ReadFrom(r io.Reader) (int64, error) { return io.Copy(c.Conn, r) }
 
 func (c *counted) Close() error {
 	c.once.Do(c.gone)

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"io"
 	"net"
 	"testing"
 )
@@ -38,6 +39,9 @@ func TestFewFromOne(t *testing.T) {
 		return c
 	}
 	first := accept()
+	if _, sends := first.(io.ReaderFrom); !sends {
+		t.Error("the kernel sends no file on a connection that is counted")
+	}
 	for range mostFromOne - 1 {
 		accept()
 	}
