@@ -53,12 +53,14 @@ func benchmarkCount(b *testing.B, n int) {
 				}
 			}
 		})
-		b.Run("the oldest of "+c.name, func(b *testing.B) {
-			for b.Loop() {
-				if len(table.Oldest(c.w, Place{}, 128)) == 0 {
-					b.Fatal("none")
+		for name, after := range map[string]Place{"": {}, " behind half": {Item: idOf(1), Created: 1 << 23}} {
+			b.Run("the oldest of "+c.name+name, func(b *testing.B) {
+				for b.Loop() {
+					if len(table.Oldest(c.w, after, 128)) == 0 {
+						b.Fatal("none")
+					}
 				}
-			}
-		})
+			})
+		}
 	}
 }

@@ -2,6 +2,7 @@ package tally
 
 import (
 	"bytes"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -347,7 +348,7 @@ func (t *Table[Item]) Oldest(w Wanted, after Place, most int) (found []Place) {
 		age  int64
 		bits uint64
 	}
-	var from entry
+	from := entry{age: math.MinInt64}
 	if after.Item != "" {
 		from = entry{after.age(), after.Item.Bits()}
 	}
@@ -364,7 +365,7 @@ func (t *Table[Item]) Oldest(w Wanted, after Place, most int) (found []Place) {
 		return 0
 	}
 	var all []entry
-	const young = int64(1<<63 - 1)
+	const young = math.MaxInt64
 	limit := entry{young, 0} // what comes after it is none of them
 	cut := func() {
 		slices.SortFunc(all, compare)
@@ -388,7 +389,10 @@ func (t *Table[Item]) Oldest(w Wanted, after Place, most int) (found []Place) {
 			buts = s.judgeColumns(p, buts)
 		}
 		for i, age := range p.age {
-			if age > limit.age || age == limit.age && p.ids[i] > limit.bits || age < from.age || age == from.age && age&1 == 0 && p.ids[i] <= from.bits && after.Item != "" {
+			if uint64(age)-uint64(from.age) > uint64(limit.age)-uint64(from.age) { // older or younger: one branch, which nearly all take
+				continue
+			}
+			if age == limit.age && p.ids[i] > limit.bits || age == from.age && age&1 == 0 && p.ids[i] <= from.bits && after.Item != "" {
 				continue
 			}
 			if many && (buts[i] != through || s.rest(p, i, through) != through) || !many && s.judge(p, i) != through {
