@@ -108,8 +108,8 @@ func TestServePagesActs(t *testing.T) {
 		t.Helper()
 		part := helps.FindString(s.ask("GET", "/items/"+item, "").body)
 		for _, w := range want {
-			if !strings.Contains(part, w) {
-				t.Errorf("what helps: no %s in %s", w, part)
+			if strings.Count(part, w) != 1 {
+				t.Errorf("what helps: not once %s in %s", w, part)
 			}
 		}
 	}

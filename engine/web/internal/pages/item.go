@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"bagpipe/engine/ask"
+	"bagpipe/engine/fault"
 	"bagpipe/engine/web/internal/desk"
 	"bagpipe/layout"
 )
@@ -55,11 +56,23 @@ func (p *Pages) item(_ http.ResponseWriter, r *http.Request) (string, any, error
 		return "", nil, err
 	}
 	v.Why, v.Facts = why.Said(p.d.Words), factsOf(v.Manifest)
+	sayOnce(v.Why.Steps)
 	for name, at := range v.Milestones {
 		v.Marks = append(v.Marks, mark{name, at})
 	}
 	slices.SortFunc(v.Marks, func(a, b mark) int { return a.At.Compare(b.At) })
 	return "item", v, nil
+}
+
+// sayOnce leaves what helps several steps at the first of them.
+func sayOnce(steps []ask.WaitingSaid) {
+	said := map[fault.Remedy]bool{}
+	for i := range steps {
+		if s := &steps[i]; said[s.Remedy] {
+			s.Remedy, s.Command = fault.Remedy{}, ""
+		}
+		said[steps[i].Remedy] = true
+	}
 }
 
 // historyView are commits, the newest first.
