@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -24,7 +25,7 @@ func TestWhatIsTriedForAnHourIsOverdue(t *testing.T) {
 		}
 		p.do(func(e *engine.Engine) {
 			p.must(e.Index.Load(p.ctx))
-			if rows := e.Ask.Stalled(0); (len(rows) == 1 && rows[0].For >= 3600) != overdue {
+			if rows := e.Ask.Stalled(0, 0); (len(rows) == 1 && rows[0].For >= 3600) != overdue {
 				t.Errorf("run %d: stalled: %+v", minutes, rows)
 			}
 		})
@@ -56,4 +57,22 @@ func TestARunLeavesWhatAsksForALaterCallForEver(t *testing.T) {
 	if len(s.Tried) != 1 || calls < 2 || calls == 1000 {
 		t.Fatalf("%d calls: %+v", calls, s)
 	}
+}
+
+// Of what has stalled, as many as are asked for are listed: those that stand longest.
+func TestTheLongestStalledAreListed(t *testing.T) {
+	p := newPolicy(t, "  - name: look\n    manual: true\n", 9)
+	p.clock.seconds.Add(3600)
+	p.do(func(e *engine.Engine) {
+		p.must(e.Index.Load(p.ctx))
+		all := e.Ask.Stalled(time.Minute, 0)
+		if len(all) != 9 || all[0].For <= all[8].For {
+			t.Fatalf("%+v", all)
+		}
+		for most := 1; most <= 9; most++ {
+			if rows := e.Ask.Stalled(time.Minute, most); !reflect.DeepEqual(rows, all[:most]) {
+				t.Errorf("the longest %d: %+v", most, rows)
+			}
+		}
+	})
 }

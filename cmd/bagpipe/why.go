@@ -68,7 +68,7 @@ type stalledCmd struct {
 
 func (c *stalledCmd) Run(ctx context.Context, a *app) error {
 	return a.looking(ctx, func(e *engine.Engine) error {
-		rows := e.Ask.Stalled(c.Longer)
+		rows := e.Ask.Stalled(c.Longer, 0)
 		if c.JSON {
 			return a.JSON(ask.StalledIn(remedyWords{}, rows))
 		}

@@ -37,23 +37,34 @@ type Stalled struct {
 }
 
 // Stalled lists what has not moved for longer than usual, or, if set is not 0, for that
-// time; what stands longest comes first.
-func (re *Reasons) Stalled(set time.Duration) []Stalled {
+// time; what stands longest comes first, and no more than most, if that is not 0.
+func (re *Reasons) Stalled(set time.Duration, most int) []Stalled {
 	now := re.ledger.Now()
 	usual := map[queue.StepID]queue.Times{}
 	for _, t := range re.index.Loaded().Times(now) {
 		usual[t.StepID] = t
 	}
-	rows := []Stalled{}
+	rows, shortest := []Stalled{}, time.Duration(0) // of those that are listed, once they are enough
+	cut := func() {
+		slices.SortFunc(rows, func(a, b Stalled) int { return cmp.Or(-cmp.Compare(a.For, b.For), cmp.Compare(a.Item, b.Item)) })
+		if most > 0 && len(rows) >= most {
+			rows = rows[:most]
+			shortest = time.Duration(rows[most-1].For*float64(time.Second)) - time.Microsecond // as a float it is not exact
+		}
+	}
 	for it := range re.index.Loaded().With(queue.Open) {
 		for run, i := range it.Steps() {
 			t := usual[queue.StepID{Workflow: run.Plan.Name, Step: layout.Name(run.Plan.Steps[i].Name)}]
-			if row, is := re.stalled(it, run, i, t, set, now); is {
+			row, is := re.stalled(it, run, i, t, set, shortest, now)
+			if is {
 				rows = append(rows, row)
+			}
+			if most > 0 && len(rows) >= 2*most {
+				cut()
 			}
 		}
 	}
-	slices.SortFunc(rows, func(a, b Stalled) int { return cmp.Or(-cmp.Compare(a.For, b.For), cmp.Compare(a.Item, b.Item)) })
+	cut()
 	for i := range rows[:min(len(rows), fullyTold)] {
 		re.tellFully(&rows[i].Waiting, rows[i].Item, now)
 	}
@@ -80,7 +91,8 @@ func (re *Reasons) tellFully(w *Waiting, id layout.ItemID, now time.Time) {
 	}
 }
 
-func (re *Reasons) stalled(it *queue.Item, run *queue.Run, i int, t queue.Times, set time.Duration, now time.Time) (row Stalled, is bool) {
+// stalled tells of a step that has not moved for longer than usual, or than set, and no shorter than shortest.
+func (re *Reasons) stalled(it *queue.Item, run *queue.Run, i int, t queue.Times, set, shortest time.Duration, now time.Time) (row Stalled, is bool) {
 	s := &run.Steps[i]
 	if s.Status == state.Waiting && behind(run, i) {
 		return row, false // another step is to blame
@@ -109,7 +121,7 @@ func (re *Reasons) stalled(it *queue.Item, run *queue.Run, i int, t queue.Times,
 		}
 		least = max(stalledLeast, stalledTimes*spread.P95)
 	}
-	if s.Since.IsZero() || stands < least && !overdue {
+	if s.Since.IsZero() || stands < least && !overdue || stands < shortest {
 		return row, false
 	}
 	w, open := re.waitingBriefly(it, run, i, now)

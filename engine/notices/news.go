@@ -148,7 +148,7 @@ func (t *Teller) standing() map[string]News {
 			}
 		}
 	}
-	for _, s := range t.ask.Stalled(0) {
+	for _, s := range t.ask.Stalled(0, 0) {
 		if _, waits := all[fmt.Sprintf("person %s %s/%s", s.Item, s.Workflow, s.Step)]; waits {
 			continue
 		}

@@ -162,7 +162,7 @@ func (a *API) registerWhole() {
 		if err != nil {
 			return nil, err
 		}
-		return ask.StalledIn(a.d.Words, a.d.Ask.Stalled(longer)), nil
+		return ask.StalledIn(a.d.Words, a.d.Ask.Stalled(longer, 0)), nil
 	})
 	get(a, "inbox", "The drops that lie in the inbox, and why", func(ctx context.Context, _ *none) (ask.InboxStatus, error) {
 		s, err := a.wholeStatus(ctx)

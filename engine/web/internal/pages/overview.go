@@ -73,8 +73,7 @@ func (s *slow) note(f found) {
 func find(ctx context.Context, d *desk.Desk) (f found) {
 	began := time.Now()
 	if f.inbox, f.err = d.Ask.Inbox(ctx); f.err == nil {
-		rows := d.Ask.Stalled(0)
-		f.stalled = ask.StalledIn(d.Words, rows[:min(len(rows), mostShown)])
+		f.stalled = ask.StalledIn(d.Words, d.Ask.Stalled(0, mostShown))
 		f.inbox = (&ask.Status{InboxStatus: f.inbox}).Said(d.Words).InboxStatus
 	}
 	f.took = time.Since(began)
