@@ -23,8 +23,8 @@ import (
 // and b comes first:
 //
 //   - the execution record by state.Join;
-//   - the manifest of the later version, or by key, three-way; a key that both changed has
-//     the greater value, and a hold says both;
+//   - the manifest by key, three-way; a key that both changed has the greater value, and a hold says
+//     both; of two versions the later says what was dropped, and its values come first;
 //   - the inventory that the manifest names;
 //   - of each copy in deposits.json, what the later look found;
 //   - an item that one side retired stands again where the other went on.
@@ -137,11 +137,17 @@ func joinDeposits(a, b []byte) ([]byte, error) {
 // joinManifests gives the manifest and its inventory.
 func joinManifests(base, a, b ledger.Records) (out ledger.Records, conflicts []string, err error) {
 	va, vb := versionOf(a), versionOf(b)
+	if va < vb {
+		a, b = b, a
+	}
 	switch {
-	case bytes.Equal(a.Manifest, b.Manifest), va > vb, va == vb && bytes.Equal(b.Manifest, base.Manifest):
+	case bytes.Equal(a.Manifest, b.Manifest), bytes.Equal(b.Manifest, base.Manifest):
 		return ledger.Records{Manifest: a.Manifest, Inventory: inventoryOf(a.Manifest, a, b, base)}, nil, nil
-	case vb > va, bytes.Equal(a.Manifest, base.Manifest):
+	case va == vb && bytes.Equal(a.Manifest, base.Manifest):
 		return ledger.Records{Manifest: b.Manifest, Inventory: inventoryOf(b.Manifest, b, a, base)}, nil, nil
+	case va != vb:
+		united, err := joinVersions(base.Manifest, a.Manifest, b.Manifest)
+		return ledger.Records{Manifest: united, Inventory: inventoryOf(united, a, b, base)}, nil, err
 	}
 	united, found, err := JoinJSON(base.Manifest, a.Manifest, b.Manifest)
 	if err == nil && len(found) > 0 {
@@ -154,6 +160,39 @@ func joinManifests(base, a, b ledger.Records) (out ledger.Records, conflicts []s
 		conflicts = append(conflicts, c.text())
 	}
 	return ledger.Records{Manifest: united, Inventory: inventoryOf(united, a, b, base)}, conflicts, nil
+}
+
+// described are the members of a manifest that people change, whatever the version.
+var described = []string{"collection", "label", "lane", "metadata", "identifiers", layout.ManifestConflicts}
+
+// joinVersions is the manifest of a later version, with what describes the item on the other side alone.
+func joinVersions(base, later, other []byte) ([]byte, error) {
+	var of [3]map[string]any
+	for i, data := range [][]byte{base, later, other} {
+		if len(data) == 0 {
+			continue
+		}
+		d := json.NewDecoder(bytes.NewReader(data))
+		d.UseNumber()
+		if err := d.Decode(&of[i]); err != nil {
+			return nil, fmt.Errorf("join: %w", err)
+		}
+	}
+	out := maps.Clone(of[1])
+	for _, key := range described {
+		only := func(m map[string]any) map[string]any {
+			if v, there := m[key]; there {
+				return map[string]any{key: v}
+			}
+			return nil
+		}
+		delete(out, key)
+		maps.Copy(out, joinMembers("", only(of[0]), only(of[1]), only(of[2]), nil))
+	}
+	if reflect.DeepEqual(out, of[1]) {
+		return later, nil
+	}
+	return layout.EncodeJSON(out)
 }
 
 // versionOf is the version of an item by its manifest; 0: it cannot be read.
@@ -206,6 +245,7 @@ func JoinJSON(base, a, b []byte) (united []byte, conflicts []Conflict, err error
 	return united, conflicts, err
 }
 
+// joinMembers unites objects; where both changed a key, and nobody asks for the conflicts, a's value is taken.
 func joinMembers(under string, base, a, b map[string]any, conflicts *[]Conflict) map[string]any {
 	out := map[string]any{}
 	all := maps.Clone(a)
@@ -239,6 +279,9 @@ func joinValues(name string, was, a, b any, conflicts *[]Conflict) any {
 	if isX && isY && !slices.Contains(whole, name) {
 		of, _ := was.(map[string]any)
 		return joinMembers(name+".", of, x, y, conflicts)
+	}
+	if conflicts == nil {
+		return a
 	}
 	if rank(a) < rank(b) {
 		a, b = b, a
