@@ -11,6 +11,7 @@ import (
 
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
+	"bagpipe/engine/trust"
 	"bagpipe/layout"
 )
 
@@ -65,13 +66,6 @@ func (a *Auditor) Receipt(ctx context.Context, id layout.ItemID, w io.Writer) er
 		return ledger.NoItem(string(id))
 	}
 	r := &receipt{w: w}
-	sum := ""
-	if anchor.Name != "" {
-		if sum, err = a.stated(ctx, anchor); err != nil {
-			return err
-		}
-	}
-	r.head(id, at, anchor, f, sum)
 	var revs []string
 	if anchor.Name != "" {
 		revs = append(revs, anchor.Object.String())
@@ -90,6 +84,16 @@ func (a *Auditor) Receipt(ctx context.Context, id layout.ItemID, w io.Writer) er
 	if err != nil {
 		return err
 	}
+	sum, signer := "", ""
+	if anchor.Name != "" {
+		if sum, err = a.stated(ctx, anchor); err == nil {
+			signer, err = a.signerOf(objects[0].Data)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	r.head(id, at, anchor, f, sum, signer)
 	for _, o := range objects {
 		r.encoded(o.Kind, o.Name.String(), o.Data)
 	}
@@ -166,13 +170,34 @@ func (r *receipt) say(format string, args ...any) {
 	}
 }
 
-func (r *receipt) head(id layout.ItemID, at gitstore.View, anchor gitstore.Anchor, f ledger.Records, sum string) {
+// signerOf says whose key signed a tag.
+func (a *Auditor) signerOf(tag []byte) (string, error) {
+	v, err := a.ledger.Store.Tip()
+	if err != nil {
+		return "", err
+	}
+	list, err := ledger.ReadOptional(v, layout.SignersFile)
+	if err != nil {
+		return "", err
+	}
+	payload, armored := trust.SplitTag(tag)
+	who, key, err := trust.ParseSigners(list).Vouch(payload, armored)
+	switch {
+	case err == nil:
+		return fmt.Sprintf("by key %s of %s", key, ledger.Printable(ledger.OneLine(who, 200))), nil
+	case key != "":
+		return fmt.Sprintf("by key %s, which is not listed in %s", key, layout.SignersFile), nil
+	}
+	return "by a key that is no SSH key, or not soundly", nil
+}
+
+func (r *receipt) head(id layout.ItemID, at gitstore.View, anchor gitstore.Anchor, f ledger.Records, sum, signer string) {
 	r.say("Bagpipe receipt of item %s\n\nIts records stand in %s of commit\n%s", id, layout.ItemDir(id), at.Commit())
 	verify := ""
 	if anchor.Name == "" {
 		r.say(",\nwhich no anchor covers.\n")
 	} else {
-		r.say(",\nwhich is signed by tag %s.\n", anchor.Name)
+		r.say(",\nwhich is signed by tag %s,\n%s.\n", anchor.Name, signer)
 		verify = fmt.Sprintf("  git --git-dir v -c gpg.format=ssh -c gpg.ssh.allowedSignersFile=SIGNERS verify-tag %s\n  git --git-dir v rev-parse %s^{commit}\n", anchor.Object, anchor.Object)
 	}
 	r.say("\nSHA-256 of the records:\n")

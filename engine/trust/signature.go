@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/sha512"
@@ -105,4 +106,13 @@ func Verify(payload []byte, armored string) (key ssh.PublicKey, err error) {
 		return nil, ErrBroken
 	}
 	return key, nil
+}
+
+// SplitTag gives what of a tag a signature is of, and the signature, which stands behind it; "": it has none.
+func SplitTag(tag []byte) (payload []byte, armored string) {
+	at := bytes.LastIndex(tag, []byte(begin))
+	if at < 0 {
+		return tag, ""
+	}
+	return tag[:at], string(tag[at:])
 }
