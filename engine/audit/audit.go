@@ -143,7 +143,7 @@ func (a *Auditor) replayAll(ctx context.Context, tip, since gitstore.Hash) (comm
 		return commits, found, err
 	}
 	if err = reading.Rest(ctx); err == nil {
-		err = gitstore.Connected(ctx, a.ledger.Root, tip)
+		err = gitstore.Connected(ctx, a.ledger.Root, tip, func(h gitstore.Hash) bool { return a.listed[h] })
 	}
 	return commits, found, err
 }

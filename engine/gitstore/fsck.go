@@ -2,6 +2,7 @@ package gitstore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,9 +52,25 @@ func Fsck(ctx context.Context, root string, tip, since Hash) ([]string, error) {
 	return said, nil
 }
 
-// Connected looks whether the objects are there that other references than the tip need.
-func Connected(ctx context.Context, root string, tip Hash) error {
-	_, err := gitSays(ctx, root, nil, asItIs("rev-list", "--quiet", "--objects", "--all", "^"+tip.String())...)
+// Connected looks whether the objects are there that other references than the tip need; those to commits, or tags of
+// commits, that lead to the tip need no others.
+func Connected(ctx context.Context, root string, tip Hash, leads func(Hash) bool) error {
+	out, err := gitSays(ctx, root, nil, asItIs("for-each-ref", "--format=%(objectname) %(*objectname)")...)
+	if err != nil {
+		return err
+	}
+	var others bytes.Buffer
+	for line := range strings.Lines(string(out)) {
+		name, of, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		if h, err := ParseHash(cmp.Or(of, name)); err != nil || !leads(h) {
+			others.WriteString(name + "\n")
+		}
+	}
+	if others.Len() == 0 {
+		return nil
+	}
+	others.WriteString("^" + tip.String() + "\n")
+	_, err = gitSays(ctx, root, others.Bytes(), asItIs("rev-list", "--quiet", "--objects", "--stdin")...)
 	return err
 }
 
