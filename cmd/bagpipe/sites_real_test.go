@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net"
+	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
 	"os"
@@ -155,5 +156,22 @@ func TestSitesOverHTTP(t *testing.T) {
 	b.ok("workflow", "show", "short")
 	if out := b.ok("audit"); !strings.Contains(out, ": 0 findings") {
 		t.Error(out)
+	}
+}
+
+// A remote that wants a password is told of as one that fails: nobody is asked, and nothing waits.
+func TestASyncAsksNobody(t *testing.T) {
+	b := newBench(t)
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		w.Header().Set("WWW-Authenticate", `Basic realm="hub"`)
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	defer server.Close()
+	b.ok("site", "lab")
+	b.ok("remote", "add", "origin", server.URL+"/hub.git")
+	if out := b.start("sync").code(1); !strings.Contains(out, "sync with origin: git fetch: ") || asked == 0 {
+		t.Errorf("asked %d times:\n%s", asked, out)
 	}
 }

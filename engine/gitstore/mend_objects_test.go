@@ -89,6 +89,68 @@ func TestFiftyDamagedPacksAreMended(t *testing.T) {
 	}
 }
 
+// A repair that was killed while packs were out of Git's sight is gone on with, and a damaged object is had from a copy
+// of the file beside it.
+func TestARepairGoesOnAndTakesCopies(t *testing.T) {
+	ctx := context.Background()
+	root := filepath.Join(t.TempDir(), "w")
+	o := gitstore.Options{Now: time.Now}
+	content := []byte("a letter\n")
+	if err := gitstore.Init(ctx, root, o, map[string][]byte{"a": content}, "init\n", gitstore.Signature{}); err != nil {
+		t.Fatal(err)
+	}
+	git := filepath.Join(root, ".git")
+	say := func(in []byte, args ...string) string {
+		t.Helper()
+		cmd := exec.Command("git", append([]string{"--git-dir=" + git}, args...)...)
+		cmd.Stdin = bytes.NewReader(in)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	say(nil, "repack", "-adq")
+	packs, err := filepath.Glob(filepath.Join(git, "objects/pack/*.pack"))
+	if err != nil || len(packs) != 1 {
+		t.Fatal(packs, err)
+	}
+	base := strings.TrimSuffix(packs[0], ".pack")
+	if err := errors.Join(os.Rename(base+".idx", base+".mending"), os.Mkdir(filepath.Join(git, "mending-1"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := gitstore.MendObjects(ctx, root, nil, nil); err != nil || len(m.Missing)+len(m.Packs) > 0 {
+		t.Fatalf("after a repair that was killed: %+v, %v", m, err)
+	}
+	if out := say(nil, "fsck", "--strict", "--no-dangling", "--no-progress"); out != "" {
+		t.Fatal(out)
+	}
+
+	pack, err := os.ReadFile(packs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Remove(packs[0]), os.Remove(base+".idx")); err != nil {
+		t.Fatal(err)
+	}
+	say(pack, "unpack-objects", "-q")
+	name := say(content, "hash-object", "--stdin")
+	loose := filepath.Join(git, "objects", name[:2], name[2:])
+	if err := errors.Join(os.Chmod(loose, 0o644), os.WriteFile(loose, []byte("torn"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	copied := filepath.Join(t.TempDir(), "a")
+	if err := os.WriteFile(copied, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := gitstore.MendObjects(ctx, root, nil, func(yield func(string) bool) { yield(copied) }); err != nil || m.Loose != 1 || m.Found != 1 || len(m.Missing) > 0 {
+		t.Errorf("from a copy: %+v, %v", m, err)
+	}
+	if out := say(nil, "fsck", "--strict", "--no-dangling", "--no-progress"); out != "" {
+		t.Error(out)
+	}
+}
+
 // Two loose files of one SHA-1 sum (the "shattered" ones, of sha1cd's own tests) are neither sound nor taken
 // for one another.
 func TestTwoFilesOfOneDigestAreNotSound(t *testing.T) {
