@@ -1,6 +1,7 @@
 package layout
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"iter"
@@ -28,6 +29,16 @@ func (e *FileError) Error() string {
 		return fmt.Sprintf("%s: %s", e.File, e.Text)
 	}
 	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Text)
+}
+
+// Conflict is the first line of a text, from 1, at which two versions of it stand between Git's marks; 0: nowhere.
+func Conflict(text []byte) int {
+	const mark = "<<<<<<< "
+	at := bytes.Index(text, []byte("\n"+mark)) + 1
+	if at == 0 && !bytes.HasPrefix(text, []byte(mark)) {
+		return 0
+	}
+	return 1 + bytes.Count(text[:at], []byte("\n"))
 }
 
 // maxYAML is far above any settings file; a larger one is a mistake or an attack.

@@ -132,3 +132,36 @@ func moveTo(r *repo.Repo, committer Signature, tip, to Hash) (err error) {
 	}
 	return err
 }
+
+// ours names the commit that the branch stood at before a join in which settings cannot be used.
+const ours = ownRefs + "ours"
+
+// Ours is the commit that KeepOurs noted last; zero: none, as in a repository that was restored.
+func Ours(ctx context.Context, root string) (h Hash, err error) {
+	out, err := gitSays(ctx, root, nil, "for-each-ref", "--format=%(objectname)", ours)
+	if err != nil || len(out) == 0 {
+		return h, err
+	}
+	return ParseHash(string(bytes.TrimSpace(out)))
+}
+
+// KeepOurs notes where the branch stands before it moves to a join in which settings cannot be used. A
+// crash between leaves a note that says nothing new, as the branch stands there.
+func KeepOurs(ctx context.Context, root string, h Hash) error {
+	_, err := gitSays(ctx, root, nil, "update-ref", ours, h.String())
+	return err
+}
+
+// Onward lists the commits from the one after from to a tip that from leads to and that changed a file, the newest
+// first; none where from does not lead to the tip.
+func Onward(ctx context.Context, root string, from, tip Hash, path string) (commits []Hash, err error) {
+	out, err := gitSays(ctx, root, nil, "rev-list", "--topo-order", "--full-history", "--ancestry-path", from.String()+".."+tip.String(), "--", path)
+	for name := range strings.FieldsSeq(string(out)) {
+		h, errName := ParseHash(name)
+		if errName != nil {
+			return nil, errName
+		}
+		commits = append(commits, h)
+	}
+	return commits, err
+}

@@ -148,7 +148,7 @@ func gitsReason(said string) string {
 // site's branch that was rewritten is refused, and an error beside the others.
 func Fetch(ctx context.Context, root, remote string) (map[string]Hash, error) {
 	at := remoteBranches + remote + "/"
-	if err := dropDeadLocks(root, at, remoteTags+remote, remoteOffers+remote, anchorRefs); err != nil {
+	if err := dropDeadLocks(root, at, ownRefs, anchorRefs); err != nil {
 		return nil, err
 	}
 	failed := cleared(root, func() error {
@@ -178,7 +178,10 @@ func Fetch(ctx context.Context, root, remote string) (map[string]Hash, error) {
 	return tips, failed
 }
 
-const remoteBranches = "refs/remotes/"
+const (
+	remoteBranches = "refs/remotes/"
+	ownRefs        = "refs/bagpipe/" // what this repository alone has
+)
 
 // deadAfter is how old a lock is that no living git holds: git holds one while it writes a
 // line.
@@ -238,25 +241,26 @@ func Push(ctx context.Context, root, remote string, branches ...string) (refused
 	return refused, err
 }
 
-// MergeLines unites two texts by lines, three-way; clean is false where both changed the same.
-func MergeLines(ctx context.Context, base, a, b []byte) (united []byte, clean bool, err error) {
+// MergeLines unites two texts by lines, three-way; clean is false where both changed the same lines,
+// and stand between Git's marks, with the names of the two sides.
+func MergeLines(ctx context.Context, base, a, b []byte, nameA, nameB string) (united []byte, clean bool, err error) {
 	dir, err := os.MkdirTemp("", "bagpipe-join-")
 	if err != nil {
 		return nil, false, err
 	}
 	defer os.RemoveAll(dir)
-	var names []string
+	args := []string{"-c", "merge.conflictStyle=merge", "merge-file", "-p", "--quiet", "-L", nameA, "-L", "base", "-L", nameB}
 	for i, data := range [][]byte{a, base, b} {
 		name := filepath.Join(dir, strconv.Itoa(i))
 		if err := os.WriteFile(name, data, 0o600); err != nil {
 			return nil, false, err
 		}
-		names = append(names, name)
+		args = append(args, name)
 	}
-	out, err := exec.CommandContext(ctx, "git", append([]string{"merge-file", "-p", "--quiet"}, names...)...).Output()
+	out, err := exec.CommandContext(ctx, "git", args...).Output()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() > 0 && exit.ExitCode() < 128 {
-		return nil, false, nil
+		return out, false, nil
 	}
 	return out, err == nil, err
 }

@@ -126,19 +126,21 @@ func IsJoin(ctx context.Context, l *ledger.Ledger, c gitstore.Commit) (both map[
 	read := reading.Scan()
 	found, err := changes(ctx, read, a, c.Hash, func(string) bool { return true })
 	if err == nil {
-		is, err = holds(l, read, a, c.Hash, found, want)
+		is, err = holds(l, read, c, found, want)
 	}
 	return both, is, err
 }
 
-// holds reports whether what a commit changed of its parent a is what was to be changed.
-func holds(l *ledger.Ledger, read *gitstore.Scan, a, commit gitstore.Hash, is, want map[string][]byte) (bool, error) {
-	now, err := read.At(commit)
+// holds reports whether what a commit changed of its first parent is what was to be changed.
+func holds(l *ledger.Ledger, read *gitstore.Scan, c gitstore.Commit, is, want map[string][]byte) (bool, error) {
+	a := c.Parents[0]
+	now, err := read.At(c.Hash)
 	if err != nil {
 		return false, err
 	}
 	same := func(p string, expected, data []byte) bool {
-		return (data == nil) == (expected == nil) && (bytes.Equal(data, expected) || bytes.Equal(data, asBefore(l.PlansAt(now), p, expected)))
+		return (data == nil) == (expected == nil) && (bytes.Equal(data, expected) || bytes.Equal(data, asBefore(l.PlansAt(now), p, expected)) ||
+			bytes.Equal(data, oneOf(read, c, p, expected)))
 	}
 	for p, data := range is {
 		if expected, there := want[p]; !there || !same(p, expected, data) {
@@ -174,4 +176,34 @@ func asBefore(plans state.Plans, path string, data []byte) []byte {
 	}
 	x.Recompute(plans)
 	return state.EncodeBefore(x)
+}
+
+// oneOf is a file that one parent has, where joins before took it as it is: of settings of which both parents
+// had changed the same lines the greater, of the manifests of two versions the later; nil of any other file.
+func oneOf(read *gitstore.Scan, c gitstore.Commit, path string, joined []byte) []byte {
+	_, rest, isItem := layout.ItemOfPath(path)
+	if manifest := isItem && rest == layout.ManifestJSON; !manifest && (!isWritten(path) || layout.Conflict(joined) == 0) {
+		return nil
+	}
+	var of [2][]byte
+	for i, parent := range c.Parents {
+		v, err := read.At(parent)
+		if err != nil {
+			return nil
+		}
+		if of[i], err = v.ReadFile(path); err != nil {
+			return nil
+		}
+	}
+	if !isItem {
+		return slices.MaxFunc(of[:], bytes.Compare)
+	}
+	va, vb := versionOf(ledger.Records{Manifest: of[0]}), versionOf(ledger.Records{Manifest: of[1]})
+	switch {
+	case va > vb:
+		return of[0]
+	case vb > va:
+		return of[1]
+	}
+	return nil
 }

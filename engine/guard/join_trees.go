@@ -293,7 +293,9 @@ func (j *joining) beside(id layout.ItemID, of [3]ledger.Records, retired bool, f
 }
 
 // file joins another file that both changed: what was removed on one side stays, records by
-// key, the rest by lines; where that cannot be, one of the two is taken, the same at every site.
+// key, the rest by lines. Lines of settings that both changed stand there twice, between marks, so that
+// each site goes on by its own until somebody chooses; of other files one of the two is taken, the same
+// at every site.
 func (j *joining) file(ctx context.Context, p string, a, b []byte) ([]byte, error) {
 	greater := a
 	if string(a) < string(b) {
@@ -321,9 +323,12 @@ func (j *joining) file(ctx context.Context, p string, a, b []byte) ([]byte, erro
 		}
 		return greater, nil
 	}
-	united, clean, err := gitstore.MergeLines(ctx, was, a, b)
-	if err != nil || clean {
+	united, clean, err := gitstore.MergeLines(ctx, was, a, b, j.a.Commit().String()[:12], j.b.Commit().String()[:12])
+	if err != nil || clean || isWritten(p) {
 		return united, err
 	}
 	return greater, nil
 }
+
+// isWritten reports whether a file is one that people write as settings.
+func isWritten(p string) bool { return path.Ext(p) == ".yaml" || path.Ext(p) == ".geojson" }

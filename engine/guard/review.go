@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"errors"
 
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
@@ -18,6 +19,8 @@ type Breach struct {
 	// Peaceful is of a merge that only lacks something, and of a revert that only takes
 	// away: an answer makes it whole, and holds nothing.
 	Peaceful bool
+
+	meant *state.Reversal
 }
 
 // Review holds commits, parents first, against their parents, and changes nothing. They are
@@ -27,7 +30,7 @@ func (g *Guard) Review(ctx context.Context, from gitstore.Hash, commits []gitsto
 	var told []Breach
 	x := newExaminer(g, window{from: from}, newBranch())
 	x.tell = func(id layout.ItemID, b breach) {
-		told = append(told, Breach{Item: id, Commit: b.commit, What: b.what, Peaceful: b.lacks || b.meant != nil})
+		told = append(told, Breach{Item: id, Commit: b.commit, What: b.what, Peaceful: b.lacks || b.meant != nil, meant: b.meant})
 	}
 	read := make([]gitstore.Commit, len(commits))
 	for i, h := range commits {
@@ -60,4 +63,37 @@ func (g *Guard) Review(ctx context.Context, from gitstore.Hash, commits []gitsto
 func Judge(id layout.ItemID, before, now ledger.Records, plans state.Plans) []string {
 	_, breaches := judge(id, before, now, plans)
 	return breaches
+}
+
+// TooLate says why a revert that nothing answers means nothing any more where the records are as they are in v; "": it
+// does mean something, or is none.
+func (g *Guard) TooLate(v gitstore.View, b Breach) (why string, err error) {
+	if b.meant == nil || !b.Open {
+		return "", nil
+	}
+	of, err := ledger.StandingOf(g.ledger, v, b.Item)
+	if err != nil {
+		return "", err
+	}
+	x, err := state.Decode(of.Execution)
+	if err != nil {
+		return "", nil //nolint:nilerr // an answer says what is wrong with the record
+	}
+	for _, k := range b.meant.Intents {
+		if _, there := x.Intents[k]; !there { // it comes with the revert
+			return "", nil
+		}
+	}
+	x.Manifest = of.Manifest
+	if m, err := layout.DecodeManifest(of.Manifest); err == nil {
+		x.Since = m.Since
+	}
+	plans := g.ledger.PlansAt(v)
+	x.Recompute(plans)
+	author := ledger.PersonActor(b.Commit.Author)
+	var late *state.IllegalError
+	if err := state.Revert(x, *b.meant, plans, g.ledger.IntentKey, g.ledger.Now(), author.Agent, state.RevertedBy); errors.As(err, &late) {
+		return "it comes too late: " + late.Error(), nil
+	}
+	return "", err
 }

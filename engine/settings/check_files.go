@@ -357,3 +357,50 @@ func (so *Source) Mistakes(dir string) (mistakes []*layout.FileError, err error)
 	}
 	return mistakes, err
 }
+
+// BreaksAnew reports whether some file of settings cannot be read at the commit now, and each such file
+// could at the one before. root is the workspace's.
+func BreaksAnew(before, now gitstore.View, root string, robots map[layout.Name]steps.Builtin) (anew bool, err error) {
+	if same, err := sameSettings(before, now); same || err != nil {
+		return false, err
+	}
+	paths, err := Paths(now)
+	if err != nil {
+		return false, err
+	}
+	k := newChecker(root, robots)
+	unsound := func(v gitstore.View, p string) (bool, error) {
+		data, err := v.ReadFile(p)
+		if errors.Is(err, fs.ErrNotExist) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		_, wrong := k.committed(p, data)
+		return wrong != nil, nil
+	}
+	for _, p := range paths {
+		bad, err := unsound(now, p)
+		if err != nil {
+			return false, err
+		}
+		if !bad {
+			continue
+		}
+		if was, err := unsound(before, p); was || err != nil {
+			return false, err
+		}
+		anew = true
+	}
+	return anew, nil
+}
+
+func sameSettings(a, b gitstore.View) (bool, error) {
+	was, err := settingsMark(a)
+	if err != nil {
+		return false, err
+	}
+	is, err := settingsMark(b)
+	return was == is, err
+}

@@ -122,6 +122,9 @@ func (k *checker) parse(p string, data []byte) (any, error) {
 // parseAnew reads one settings file, as its folder says what it is; nil: nothing that a
 // snapshot keeps.
 func (k *checker) parseAnew(p string, data []byte) (any, error) {
+	if line := layout.Conflict(data); line > 0 {
+		return nil, &layout.FileError{File: p, Line: line, Column: 1, Text: TwoVersions}
+	}
 	switch path.Dir(p) {
 	case ".":
 		return ParseSettings(p, data)
@@ -230,7 +233,7 @@ func (so *Source) loadConfig(ctx context.Context, v gitstore.View) (*Snapshot, e
 			if data, err = so.lastGood(ctx, v, p); err != nil {
 				return nil, err
 			}
-			so.ledger.Warn(fmt.Sprintf("%v; this version was pushed; %s", bad, inForce(data)))
+			so.ledger.Warn(fmt.Sprintf("%v; %s", bad, inForce(bad, data)))
 			if data == nil && path.Dir(p) == layout.RulesDir {
 				c.broken = append(c.broken, bad)
 			}
@@ -319,13 +322,6 @@ func (so *Source) settingsRemoved(ctx context.Context, v gitstore.View, c *Snaps
 	return err
 }
 
-func inForce(data []byte) string {
-	if data == nil {
-		return "there is no sound version, so it is left out"
-	}
-	return "the last sound one stays in force"
-}
-
 // add takes in what a settings file says.
 func (c *Snapshot) add(p string, data []byte, part any) {
 	switch part := part.(type) {
@@ -350,29 +346,68 @@ func (c *Snapshot) add(p string, data []byte, part any) {
 	}
 }
 
-// lastGood finds the newest sound version of a file in the history; nil when
-// there is none.
+// TwoVersions is said of lines that two histories changed.
+const TwoVersions = "two histories changed these lines: choose what is right, and remove the lines that begin with <<<<<<<, ======= and >>>>>>>"
+
+func inForce(bad error, data []byte) string {
+	switch {
+	case data == nil:
+		return "this version was pushed; there is no sound version, so it is left out"
+	case strings.HasSuffix(bad.Error(), TwoVersions):
+		return "until then what was in force here stays so"
+	}
+	return "this version was pushed; the last sound one stays in force"
+}
+
+// lastGood finds the newest sound version of a file in the history; nil when there is none. Where two
+// histories were joined, it is what was in force in this workspace before (gitstore.Ours), or came after,
+// whatever the other history made of the file meanwhile.
 func (so *Source) lastGood(ctx context.Context, v gitstore.View, p string) ([]byte, error) {
-	for c, err := range so.ledger.Store.History(ctx, gitstore.HistoryOptions{Path: p, From: v.Commit()}) {
+	from := v.Commit()
+	ours, err := gitstore.Ours(ctx, so.ledger.Root)
+	if err != nil {
+		return nil, err
+	}
+	if !ours.IsZero() && gitstore.Leads(ctx, so.ledger.Root, ours, from) {
+		since, err := gitstore.Onward(ctx, so.ledger.Root, ours, from, p)
 		if err != nil {
 			return nil, fmt.Errorf("look for a sound version of %s: %w", p, err)
 		}
-		old, err := so.ledger.Store.At(c.Hash)
+		for _, h := range append(since, ours) {
+			if data, err := soundAt(so, h, p); data != nil || err != nil {
+				return data, err
+			}
+		}
+		from = ours
+	}
+	for c, err := range so.ledger.Store.History(ctx, gitstore.HistoryOptions{Path: p, From: from}) {
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("look for a sound version of %s: %w", p, err)
 		}
-		data, err := old.ReadFile(p)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if _, err := so.check.committed(p, data); err == nil {
-			return data, nil
+		if data, err := soundAt(so, c.Hash, p); data != nil || err != nil {
+			return data, err
 		}
 	}
 	return nil, nil
+}
+
+// soundAt gives a file at a commit; nil where it is not there, or cannot be read.
+func soundAt(so *Source, commit gitstore.Hash, p string) ([]byte, error) {
+	v, err := so.ledger.Store.At(commit)
+	if err != nil {
+		return nil, err
+	}
+	data, err := v.ReadFile(p)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, err := so.check.committed(p, data); err != nil {
+		return nil, nil
+	}
+	return data, nil
 }
 
 // Paths lists the committed settings files, sorted.

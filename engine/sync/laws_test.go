@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -373,5 +374,44 @@ func TestAJoinOfAnEarlierVersionIsOne(t *testing.T) {
 			t.Error("one with another status is a join")
 		}
 		return
+	}
+}
+
+// A join made before settings that both changed stood in it twice is a join still: of such a file it has the greater
+// of the two.
+func TestAJoinThatChoseSettingsIsOne(t *testing.T) {
+	w, ctx := newWorld(t), context.Background()
+	l := w.e.Ledger
+	v, err := l.Store.At(w.base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	was, err := v.ReadFile(layout.SettingsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := [][]byte{append(bytes.Clone(was), "# one\n"...), append(bytes.Clone(was), "# two\n"...)}
+	a, b := w.commit(w.base, map[string][]byte{layout.SettingsFile: texts[0]}), w.commit(w.base, map[string][]byte{layout.SettingsFile: texts[1]})
+	if b.String() < a.String() {
+		a, b = b, a
+	}
+	files, err := guard.JoinTrees(ctx, l, w.base, a, b)
+	if err != nil || layout.Conflict(files[layout.SettingsFile]) == 0 {
+		t.Fatalf("%v: the join has no two versions:\n%s", err, files[layout.SettingsFile])
+	}
+	for i, data := range append(texts, files[layout.SettingsFile], append(bytes.Clone(was), "# three\n"...)) {
+		h, err := l.Store.JoinCommit(ctx, [2]gitstore.Hash{a, b}, map[string][]byte{layout.SettingsFile: data}, guard.JoinMessage(a, b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		at, errAt := l.Store.At(h)
+		if errAt != nil {
+			t.Fatal(errAt)
+		}
+		c, errAbout := at.About()
+		_, is, err := guard.IsJoin(ctx, l, c)
+		if want := i == 1 || i == 2; errAbout != nil || err != nil || is != want {
+			t.Errorf("%d: a join: %v, want %v; %v", i, is, want, errors.Join(errAbout, err))
+		}
 	}
 }

@@ -117,7 +117,7 @@ func (s *Syncer) takeOffer(ctx context.Context, o gitstore.Offer) (refused strin
 	if refused, err = s.unlawful(ctx, v.Commit(), base, o.Commit); refused != "" || err != nil {
 		return refused, err
 	}
-	if _, err := s.take(ctx, o.Commit); err != nil {
+	if _, err := s.take(ctx, o.Commit, s.sound); err != nil {
 		if fault.Is(err, fault.Refused) || fault.Is(err, fault.Invalid) {
 			return err.Error(), nil
 		}
@@ -136,9 +136,20 @@ func (s *Syncer) unlawful(ctx context.Context, ours, base, theirs gitstore.Hash)
 	if err != nil {
 		return "", err
 	}
+	v, err := s.ledger.Store.At(ours)
+	if err != nil {
+		return "", err
+	}
 	for _, b := range breaches {
 		if b.Peaceful {
-			continue
+			late, err := s.guard.TooLate(v, b)
+			if err != nil {
+				return "", err
+			}
+			if late == "" {
+				continue
+			}
+			b.What = []string{late}
 		}
 		where := "commit " + b.Commit.Hash.String()[:12] + " "
 		if b.Item != "" {
@@ -146,14 +157,21 @@ func (s *Syncer) unlawful(ctx context.Context, ours, base, theirs gitstore.Hash)
 		}
 		return where + ledger.Printable(ledger.OneLine(strings.Join(b.What, "; "), 500)), nil
 	}
-	mistakes, _, err := settings.CheckPushed(ctx, s.ledger.Root, base.String(), theirs.String(), steps.Builtins(), s.ledger.Now())
-	if err != nil {
-		return "", err
-	}
-	if len(mistakes) > 0 {
-		return mistakes[0].Error(), nil
-	}
 	return "", nil
+}
+
+// sound refuses settings that cannot be used once a branch is joined: those of the branch, or lines that
+// the history has changed as well.
+func (s *Syncer) sound(ctx context.Context, tip, to gitstore.Hash) error {
+	mistakes, _, err := settings.CheckPushed(ctx, s.ledger.Root, tip.String(), to.String(), steps.Builtins(), s.ledger.Now())
+	if err != nil || len(mistakes) == 0 {
+		return err
+	}
+	var at *layout.FileError
+	if errors.As(mistakes[0], &at) && at.Text == settings.TwoVersions { // they stand in no file that the person has
+		return fault.New(fault.Refused, fmt.Sprintf("%s:%d: the history has changed these lines, too: merge it into the branch, and push that again", at.File, at.Line))
+	}
+	return fault.New(fault.Refused, mistakes[0].Error())
 }
 
 // dropRemote removes at a remote the branches that are joined, which it has been told of.

@@ -85,7 +85,7 @@ func (s *Syncer) Restored(ctx context.Context, name layout.Name, alone bool) err
 			return fmt.Errorf("fetch from %s: %w", remote, err)
 		}
 		for _, tip := range slices.Sorted(maps.Keys(tips)) {
-			if _, err := s.take(ctx, tips[tip]); err != nil {
+			if _, err := s.take(ctx, tips[tip], s.keepOurs); err != nil {
 				return fmt.Errorf("%s: %w", tip, err)
 			}
 		}

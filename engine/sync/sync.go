@@ -11,7 +11,9 @@ import (
 	"bagpipe/engine/fault"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
+	"bagpipe/engine/settings"
 	"bagpipe/layout"
+	"bagpipe/steps"
 )
 
 // The rules are: a site pushes its history as site/NAME, where nobody else writes, so that
@@ -80,7 +82,7 @@ func (s *Syncer) with(ctx context.Context, remote string, again bool) (Report, e
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(tips)) {
-		did, err := s.take(ctx, tips[name])
+		did, err := s.take(ctx, tips[name], s.keepOurs)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", name, err))
 		} else if did {
@@ -129,8 +131,9 @@ func (s *Syncer) join(ctx context.Context, a, b gitstore.Hash) (gitstore.Hash, e
 	return joined, nil
 }
 
-// take brings a commit of others into the branch, and reports whether that was new.
-func (s *Syncer) take(ctx context.Context, theirs gitstore.Hash) (did bool, err error) {
+// take brings a commit of others into the branch, and reports whether that was new. ask is called before with
+// the tip and what it is to become; its error keeps the branch where it is.
+func (s *Syncer) take(ctx context.Context, theirs gitstore.Hash, ask func(ctx context.Context, tip, to gitstore.Hash) error) (did bool, err error) {
 	known := map[gitstore.Hash]gitstore.Hash{} // joins by the tip they began from
 	onto := func(tip gitstore.Hash) (gitstore.Hash, error) {
 		to, ok := known[tip]
@@ -139,7 +142,10 @@ func (s *Syncer) take(ctx context.Context, theirs gitstore.Hash) (did bool, err 
 			if to, err = s.join(ctx, tip, theirs); err != nil {
 				return to, err
 			}
-			if err := ledger.MakeItemFolders(s.ledger, to); err != nil {
+			if to != tip {
+				err = ask(ctx, tip, to)
+			}
+			if err := errors.Join(err, ledger.MakeItemFolders(s.ledger, to)); err != nil {
 				return to, err
 			}
 			known[tip] = to
@@ -172,7 +178,23 @@ func (s *Syncer) takeBack(ctx context.Context, own gitstore.Hash) (bool, error) 
 	case base != own && base != v.Commit():
 		return false, fault.New(fault.Refused, fmt.Sprintf("another workspace is at work as site %s, such as a copy of this one; one of them has to go", s.ledger.Site.Name))
 	}
-	return s.take(ctx, own)
+	return s.take(ctx, own, s.keepOurs)
+}
+
+// keepOurs notes where this site stood before a join in which settings cannot be used: those of then stay in
+// force here.
+func (s *Syncer) keepOurs(ctx context.Context, tip, to gitstore.Hash) error {
+	var of [2]gitstore.View
+	for i, h := range []gitstore.Hash{tip, to} {
+		var err error
+		if of[i], err = s.ledger.Store.At(h); err != nil {
+			return err
+		}
+	}
+	if anew, err := settings.BreaksAnew(of[0], of[1], s.ledger.Root, steps.Builtins()); !anew || err != nil {
+		return err
+	}
+	return gitstore.KeepOurs(ctx, s.ledger.Root, tip)
 }
 
 // push writes to the remote what it does not have.

@@ -255,6 +255,8 @@ func (c *Sync) Run(ctx context.Context, on *screen.Screen, open Open) error {
 		if err != nil && reports == nil {
 			return err
 		}
+		_, errSettings := e.Settings.CatchUp(ctx) // which tells of lines that two sites changed
+		err = errors.Join(err, errSettings)
 		if c.JSON {
 			return errors.Join(on.JSON(reports), err)
 		}
