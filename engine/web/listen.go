@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"bagpipe/engine/ask"
 )
 
 // mostFromOne is how many connections one address may have open.
@@ -39,6 +41,7 @@ func (s *Site) Serve(ctx context.Context, on net.Listener, config *tls.Config) e
 	var watching sync.WaitGroup
 	watching.Go(func() { s.desk.Pulse.Keep(requests, s.desk.Ask.Tip) })
 	watching.Go(func() { s.sweep(requests) })
+	go func() { _, _ = s.desk.Ask.Items(ask.Filter{}, ask.Page{Limit: 1}) }() // so that the table of the lists is there
 	defer s.desk.Pictures.Close()
 	defer watching.Wait()
 	on = &fewFromOne{Listener: on, open: map[string]int{}}

@@ -27,8 +27,8 @@ const mostShown = 20
 // pages, which show meanwhile what was found before. The lock guards the rest.
 type slow struct {
 	mu   sync.Mutex
-	busy bool      // somebody looks
-	next time.Time // when it is found anew
+	busy chan struct{} // closed when it is found; nil: nobody looks
+	next time.Time     // when it is found anew
 	last found
 }
 
@@ -41,22 +41,28 @@ type found struct {
 }
 
 func (s *slow) get(ctx context.Context, d *desk.Desk) ([]ask.StalledSaid, ask.InboxStatus, error) {
-	const long = 100 * time.Millisecond
+	const long, first = 100 * time.Millisecond, 2 * time.Second // what takes long nobody waits for, but the first a little
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.busy || time.Now().Before(s.next):
-	case s.next.IsZero() || s.last.took < long:
-		s.note(find(ctx, d))
-	default:
-		s.busy = true
+	if s.busy == nil && !time.Now().Before(s.next) {
+		done := make(chan struct{})
+		s.busy = done
 		go func() {
 			f := find(context.WithoutCancel(ctx), d)
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.note(f)
-			s.busy = false
+			s.busy = nil
+			close(done)
 		}()
+	}
+	if done := s.busy; done != nil && s.last.took < long {
+		s.mu.Unlock()
+		select {
+		case <-done:
+		case <-time.After(first):
+		}
+		s.mu.Lock()
 	}
 	return s.last.stalled, s.last.inbox, s.last.err
 }
