@@ -48,6 +48,34 @@ func (w *Where) Paths() []string {
 	return w.paths
 }
 
+// Must visits the comparisons without which the condition does not hold and that ask for texts: one of these
+// has to stand at the path.
+func (w *Where) Must(visit func(path string, texts []string)) {
+	if w != nil {
+		must(w.root, visit)
+	}
+}
+
+func must(n node, visit func(path string, texts []string)) {
+	switch n := n.(type) {
+	case every:
+		for _, one := range n {
+			must(one, visit)
+		}
+	case *comparison:
+		var texts []string
+		for _, v := range n.values {
+			if v.isNumber || v.isBool || v.isTime {
+				return // it is equal to what is written otherwise, too
+			}
+			texts = append(texts, v.text)
+		}
+		if n.op == "=" || n.op == "in" {
+			visit(n.path, texts)
+		}
+	}
+}
+
 type every []node
 
 func (c every) holds(v Values, now time.Time) (bool, time.Time) {

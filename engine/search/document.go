@@ -112,6 +112,14 @@ func (d *document) values(at string, v gjson.Result) {
 	}
 }
 
+// hasWords reports whether each text at a path of the manifest is among the fields.
+func hasWords(path string) bool {
+	if strings.ContainsAny(path, `*?#@|!\`) { // of gjson: it may lead anywhere
+		return false
+	}
+	return path == "label" || strings.HasPrefix(path, "identifiers.") || strings.HasPrefix(path, "metadata.") && !strings.HasPrefix(path, "metadata.space")
+}
+
 func (d *document) inventory(data []byte) {
 	if data == nil {
 		return

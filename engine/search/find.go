@@ -23,7 +23,7 @@ type asked struct {
 	bits  int
 
 	near, then map[int64]*set // documents by part whose box, whose span may fit; nil: all
-	terms      [][]string     // keys of the collection and of each tag: one of them an item must have
+	terms      [][]string     // keys, of the collection, of each tag and so on: one of them an item must have
 	inOrder    bool           // a phrase has several words
 }
 
@@ -117,8 +117,22 @@ func boxCandidates(b query.Box) (where string, args []any) {
 	return strings.Join(parts, " OR "), args
 }
 
-// findTerms looks up the keys of the collection and the tags.
+// findTerms looks up the keys of the collection, of what the condition says of texts, and of the tags.
 func (a *asked) findTerms(ctx context.Context) error {
+	a.Which.Must(func(path string, texts []string) {
+		switch {
+		case path == facetCollection || path == facetType:
+			var keys []string
+			for _, text := range texts {
+				keys = append(keys, term{path, text}.key())
+			}
+			a.terms = append(a.terms, keys)
+		case len(texts) == 1 && hasWords(path):
+			for _, word := range query.Words(texts[0]) {
+				a.terms = append(a.terms, []string{keyWord + word})
+			}
+		}
+	})
 	if a.Collection != "" {
 		a.terms = append(a.terms, []string{term{facetCollection, a.Collection}.key()})
 	}

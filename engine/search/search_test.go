@@ -51,8 +51,10 @@ func (l *library) do(readOnly bool, f func(*engine.Engine)) {
 }
 
 var (
-	words = []string{"flood", "Floodplain", "plain", "Änne", "anne", "R&D", "北京洪水影像", "洪水", "上海", "ミュンヘン", "Straße", "STRASSE", "gf1_pms-2", "1945", "Żółw", "Москва", "a", "naïve café", "ไทย"}
-	tags  = []string{"flood", "place:Beijing", "place:Berlin", "time:1945", "Karte", "karté"}
+	words  = []string{"flood", "Floodplain", "plain", "Änne", "anne", "R&D", "北京洪水影像", "洪水", "上海", "ミュンヘン", "Straße", "STRASSE", "gf1_pms-2", "1945", "Żółw", "Москва", "a", "naïve café", "ไทย"}
+	wheres = []string{"type = map", "collection = letters and metadata.time exists", `metadata.title = "北京洪水影像 Straße"`, "not type = map and label ~ *洪水*", "type in (map, none) or metadata.sheets = 1",
+		"metadata.tags = flood and type in (map, orthophoto)", "metadata.sheets.1.of ~ *flood* and metadata.tags in (Karte, x)", "metadata.sheets.1.of = a"}
+	tags = []string{"flood", "place:Beijing", "place:Berlin", "time:1945", "Karte", "karté"}
 )
 
 func (l *library) text() string { return words[l.IntN(len(words))] + " " + words[l.IntN(len(words))] }
@@ -139,7 +141,7 @@ func (l *library) query() (q query.Query) {
 		case 4:
 			q.Tags = append(q.Tags, []string{"FLOOD", "beijing", "place:Beijing", "karte", "none"}[l.IntN(5)])
 		case 5:
-			q.Where = []string{"type = map", "collection = letters and metadata.time exists"}[l.IntN(2)]
+			q.Where = wheres[l.IntN(len(wheres))]
 		}
 	}
 	if l.IntN(8) == 0 {
