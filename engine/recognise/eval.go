@@ -159,7 +159,7 @@ func (f questions) deny(m *Match) bool {
 		f.kind == KindFile && m.asksInside():
 		return true
 	}
-	if m.regexp != nil && !m.regexp.re.MatchString(layout.EncodePath(f.c.Name)) {
+	if m.regexp != nil && !m.regexp.re().MatchString(layout.EncodePath(f.c.Name)) {
 		return true
 	}
 	if len(m.MIME) > 0 && f.kind != "" {

@@ -57,7 +57,7 @@ func (f questions) finds(ctx context.Context, p *pattern, v vars) answer {
 			return yes(v.with(groups), "holds "+layout.EncodePath(name))
 		}
 	}
-	return l.absent("holds nothing like " + short(p.re.String()))
+	return l.absent("holds nothing like " + short(p.re().String()))
 }
 
 func (f questions) holds(ctx context.Context, glob string, v vars) answer {
@@ -109,7 +109,7 @@ func (f questions) counted(ctx context.Context, c *Count, v vars) answer {
 		if c.Name != "" && !inside(v.glob(c.Name), name) {
 			continue
 		}
-		if c.regexp != nil && !c.regexp.re.MatchString(layout.EncodePath(name)) {
+		if c.regexp != nil && !c.regexp.re().MatchString(layout.EncodePath(name)) {
 			continue
 		}
 		if len(c.MIME) > 0 {

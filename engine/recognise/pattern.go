@@ -5,14 +5,15 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"strings"
+	"sync"
 
 	"bagpipe/layout"
 )
 
 // pattern is a regular expression that is small enough.
 type pattern struct {
-	re     *regexp.Regexp
-	groups []string // names, in their order; "" for those without
+	re     func() *regexp.Regexp // compiled with the first use: most commands ask no rule
+	groups []string              // names, in their order; "" for those without
 }
 
 // compilePattern refuses what would be slow. Go's expressions take time linear in
@@ -33,11 +34,7 @@ func compilePattern(text string) (*pattern, error) {
 	if n := len(prog.Inst); n > maxProgram {
 		return nil, fmt.Errorf("the regular expression stands for %d steps; at most %d: repeat less", n, maxProgram)
 	}
-	re, err := regexp.Compile(text)
-	if err != nil {
-		return nil, badRegexp(err)
-	}
-	return &pattern{re: re, groups: re.SubexpNames()}, nil
+	return &pattern{re: sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) }), groups: tree.CapNames()}, nil
 }
 
 func badRegexp(err error) error {
@@ -46,7 +43,7 @@ func badRegexp(err error) error {
 
 // match gives what the named groups hold; ok is false when text does not fit.
 func (p *pattern) match(text string) (groups map[string]string, ok bool) {
-	found := p.re.FindStringSubmatch(text)
+	found := p.re().FindStringSubmatch(text)
 	if found == nil {
 		return nil, false
 	}
