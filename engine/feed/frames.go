@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"slices"
+
+	"bagpipe/layout/disk"
 )
 
 // errDamaged is a file that is to be built anew.
@@ -27,7 +29,7 @@ const frameHead = 8
 // read gives the frames that were added since, but those of a turn that was over. A last one
 // that is not whole is cut off: its writer was killed, and holds no lock any more.
 func (j *frames) read(each func(d *decoder)) (err error) {
-	file, err := os.OpenFile(j.path, os.O_RDWR, 0)
+	file, err := disk.OpenFile(j.path, os.O_RDWR, 0)
 	if errors.Is(err, os.ErrNotExist) && j.at == 0 {
 		return nil
 	}
@@ -160,7 +162,7 @@ type singles struct {
 // at gives what stands in a span, with its sum if whole is set; it is good until the next call.
 func (s *singles) at(where span, whole bool) (data []byte, err error) {
 	if s.file == nil {
-		if s.file, err = os.Open(s.path); err != nil {
+		if s.file, err = disk.Open(s.path); err != nil {
 			return nil, errors.Join(errDamaged, err)
 		}
 	}

@@ -217,6 +217,7 @@ func (s *shelf) readPosts(d *decoder) {
 		return
 	}
 	s.records = slices.DeleteFunc(s.records, func(r record) bool { return r.seq >= from })
+	s.records = slices.Grow(s.records, n)
 	var last record
 	for range n {
 		r := record{seq: last.seq + d.number(), part: d.number()}
