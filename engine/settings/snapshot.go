@@ -86,6 +86,13 @@ func SweepTemps(root string, now time.Time) error {
 	return errors.Join(errs...)
 }
 
+// ofFeeds reports whether a settings file is one of the feeds, which read those of each commit and tell of those that
+// are broken. A workspace has one a person.
+func ofFeeds(p string) bool {
+	dir := path.Dir(p)
+	return dir == audience.Dir || dir == audience.PeopleDir || dir == audience.CollectionsDir
+}
+
 // isSettings tells whether a committed path is one people edit.
 func isSettings(p string) bool {
 	if p == layout.SettingsFile {
@@ -145,7 +152,7 @@ func (k *checker) parseAnew(p string, data []byte) (any, error) {
 	case layout.PlacesDir:
 		return tags.ParsePlaces(p, data)
 	case audience.Dir, audience.PeopleDir, audience.CollectionsDir:
-		return nil, audience.Check(p, data) // read by the feeds at each commit
+		return nil, audience.Check(p, data)
 	}
 	return nil, nil
 }
@@ -218,6 +225,7 @@ func (so *Source) loadConfig(ctx context.Context, v gitstore.View) (*Snapshot, e
 	if err != nil {
 		return nil, err
 	}
+	paths = slices.DeleteFunc(paths, ofFeeds)
 	files, err := so.check.readAll(v, paths)
 	if err != nil {
 		return nil, err

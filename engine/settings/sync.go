@@ -145,7 +145,7 @@ func (so *Source) syncFile(ctx context.Context, v gitstore.View, p string, seen 
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("read %s: %w", p, err)
 	}
-	onDisk, err := os.ReadFile(so.ledger.Path(p))
+	onDisk, err := disk.ReadFile(so.ledger.Path(p))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("read %s: %w", p, err)
 	}
