@@ -109,7 +109,7 @@ func TestFeedsOutliveTheirEngines(t *testing.T) {
 	}
 }
 
-// Few commits are read one by one, and many by scans: feeds that were made in both ways are those
+// Few commits are read one by one, and many by scans, some of them while they are listed: feeds that were made in both ways are those
 // that are made of the whole history at once.
 func TestManyCommitsGiveTheFeedsThatFewGive(t *testing.T) {
 	t.Parallel()
@@ -123,7 +123,7 @@ func TestManyCommitsGiveTheFeedsThatFewGive(t *testing.T) {
 			name := fmt.Sprintf("posts/2026/11/%06d", made)
 			file := fmt.Sprintf(`{"by": "x", "collection": "default", "data": {"title": "Map %d"}, "schema": 1, "type": "museum.loan"}`, made)
 			message := "post: museum.loan\n\nBagpipe-Post: " + name + "\n"
-			fmt.Fprintf(&in, "commit refs/heads/main\ncommitter P <p%d@example.org> now\ndata %d\n%s\n", made%7, len(message), message)
+			fmt.Fprintf(&in, "commit refs/heads/main\ncommitter P <p%d@example.org> now\ndata %d\n%s\n", made%40, len(message), message)
 			if i == 0 {
 				in.WriteString("from refs/heads/main^0\n")
 			}
@@ -143,7 +143,7 @@ func TestManyCommitsGiveTheFeedsThatFewGive(t *testing.T) {
 		return all
 	}
 	var few []feed.PostRow
-	for _, n := range []int{20, 600, 20} {
+	for _, n := range []int{20, 2600, 20} {
 		post(n)
 		few = posts()
 	}

@@ -12,7 +12,6 @@ import (
 
 	"bagpipe/engine/audience"
 	"bagpipe/engine/gitstore"
-	"bagpipe/engine/ledger"
 )
 
 const (
@@ -22,11 +21,11 @@ const (
 	mostKnown      = 20_000  // recipients that are remembered
 )
 
-// activity is what a commit is: a post, and the book by which its recipients are chosen; nil:
-// none.
+// activity is what a commit is.
 type activity struct {
-	post *Post
-	book *audience.Book
+	is   bool // it is a post
+	of   recipients
+	date int64  // of the commit, seconds since 1970
 	body []byte // what is written of it
 	err  error  // why it is not known
 }
@@ -35,6 +34,7 @@ type activity struct {
 type collector struct {
 	f       *Feeds
 	readers []reader // one for each worker
+	found   found    // what was looked up while the commits were listed
 	listing listing
 	bodies  []byte // that are to be written, of the last records
 	known   map[recipients]int
@@ -60,15 +60,15 @@ func (f *Feeds) collect(ctx context.Context, tip gitstore.View) (err error) {
 			return err
 		}
 	}
-	commits, readers, end, err := commitsSince(ctx, f.ledger, f.workers, tip, since)
+	c := &collector{f: f, listing: listing{through: tip.Commit().String(), next: s.next}, known: map[recipients]int{}}
+	commits, end, err := c.commitsSince(ctx, tip, since)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	c := &collector{f: f, readers: readers, listing: listing{through: tip.Commit().String(), next: s.next}, known: map[recipients]int{}}
 	for _, p := range s.pending {
 		if h, err := gitstore.ParseHash(p.Commit); err == nil && f.ledger.Now().Sub(p.Since) <= keep {
-			c.add(h, f.activityOf(readers[0], h), &p)
+			c.add(h, f.activityOf(c.readers[0], h), &p)
 		}
 	}
 	if err := c.addAll(ctx, commits); err != nil {
@@ -91,32 +91,38 @@ const manyCommits = 256
 
 // commitsSince lists the commits that come after one, parents first, and gives each worker a reader
 // of them, until end is called.
-func commitsSince(ctx context.Context, l *ledger.Ledger, workers int, tip gitstore.View, since gitstore.Hash) (commits []gitstore.Hash, readers []reader, end func() error, err error) {
-	readers = make([]reader, max(1, workers))
-	for i := range readers {
-		readers[i] = func(h gitstore.Hash) (gitstore.Commit, gitstore.View, error) {
-			v, about, err := tip.At(h)
-			return about, v, err
-		}
-	}
+func (c *collector) commitsSince(ctx context.Context, tip gitstore.View, since gitstore.Hash) (commits []gitstore.Hash, end func() error, err error) {
+	workers, l := max(1, c.f.workers), c.f.ledger
+	c.readers = slices.Repeat([]reader{func(h gitstore.Hash) (gitstore.Commit, gitstore.View, error) {
+		v, about, err := tip.At(h)
+		return about, v, err
+	}}, workers)
 	end = func() error { return nil }
-	commits, is := few(readers[0], tip.Commit(), since)
+	commits, is := few(c.readers[0], tip.Commit(), since)
 	if is {
-		return commits, readers, end, nil
+		return commits, end, nil
 	}
 	scanning := gitstore.NewScanning(l.Store, false)
-	if commits, is = scanning.Line(ctx, tip.Commit(), since); !is {
-		if commits, err = gitstore.ParentsFirst(ctx, l.Root, tip.Commit(), since); err != nil {
-			return nil, nil, nil, errors.Join(err, scanning.Close())
-		}
+	ahead := newLookAhead(ctx, c.f, workers, scanning)
+	commits, is = scanning.Line(ctx, tip.Commit(), since, ahead.met)
+	if !is {
+		commits, err = gitstore.ParentsFirst(ctx, l.Root, tip.Commit(), since)
+	}
+	found, scans := ahead.end()
+	if err != nil {
+		return nil, nil, errors.Join(err, scanning.Close())
 	}
 	if len(commits) < manyCommits {
-		return commits, readers, end, scanning.Close()
+		return commits, end, scanning.Close()
 	}
-	for i := range readers {
-		readers[i] = scanning.Scan().Commit
+	for n := range c.readers {
+		if len(scans) <= n {
+			scans = append(scans, scanning.Scan())
+		}
+		c.readers[n] = scans[n].Commit
 	}
-	return commits, readers, scanning.Close, nil
+	c.found = found
+	return commits, scanning.Close, nil
 }
 
 // few lists the commits from the one after since to a tip, the oldest first, where they are few of one
@@ -171,7 +177,10 @@ func (c *collector) addAll(ctx context.Context, commits []gitstore.Hash) error {
 		work.Go(func() error {
 			for s := range todo {
 				for i := 0; i < len(s.commits) && ctx.Err() == nil; i++ {
-					s.found[i] = c.f.activityOf(read, s.commits[i])
+					known := false
+					if s.found[i], known = c.found.of(s.commits[i]); !known {
+						s.found[i] = c.f.activityOf(read, s.commits[i])
+					}
 				}
 				close(s.done)
 			}
@@ -211,13 +220,15 @@ func (c *collector) addStretch(s *stretch) error {
 // activityOf looks a commit up.
 func (f *Feeds) activityOf(read reader, h gitstore.Hash) (a activity) {
 	about, v, err := read(h)
-	if err == nil {
-		a.post, a.book, err = f.postOf(v, about)
+	if err != nil {
+		return activity{err: err}
 	}
-	if err == nil && a.post != nil {
-		a.body, err = a.post.body()
+	p, book, err := f.postOf(v, about)
+	if err != nil || p == nil {
+		return activity{err: err}
 	}
-	a.err = err
+	a = activity{is: true, of: recipients{book, audience.Post{Poster: p.Poster, Collection: p.Collection, App: p.App, Type: p.Type}}, date: p.Date.Unix()}
+	a.body, a.err = p.body()
 	return a
 }
 
@@ -230,12 +241,12 @@ func (c *collector) add(h gitstore.Hash, a activity, was *Pending) {
 	case a.err != nil:
 		c.f.ledger.Log.Warn("an activity waits until its records can be read", "commit", h, "err", a.err)
 		l.pending = append(l.pending, Pending{Commit: h.String(), Since: c.f.ledger.Now(), Reason: a.err.Error()})
-	case a.post != nil:
-		to := c.audience(a)
+	case a.is:
+		to := c.audience(a.of)
 		if to < 0 {
 			return
 		}
-		l.records = append(l.records, record{seq: l.next, date: a.post.Date.Unix(), audience: to, part: partOf(a.post.Poster),
+		l.records = append(l.records, record{seq: l.next, date: a.date, audience: to, part: partOf(a.of.post.Poster),
 			body: span{int64(len(c.bodies)), sumSize + len(a.body)}})
 		c.bodies = appendSummed(c.bodies, a.body)
 		l.next++
@@ -250,8 +261,7 @@ func partOf(poster string) int {
 }
 
 // audience gives the number of those who get a post; below 0: nobody.
-func (c *collector) audience(a activity) int {
-	of := recipients{a.book, audience.Post{Poster: a.post.Poster, Collection: a.post.Collection, App: a.post.App, Type: a.post.Type}}
+func (c *collector) audience(of recipients) int {
 	n, is := c.known[of]
 	if is {
 		return n
@@ -259,7 +269,7 @@ func (c *collector) audience(a activity) int {
 	if n = -1; len(c.known) >= mostKnown {
 		clear(c.known)
 	}
-	if feeds := a.book.Recipients(of.post); len(feeds) > 0 {
+	if feeds := of.book.Recipients(of.post); len(feeds) > 0 {
 		n = c.f.shelf.audience(feeds)
 	}
 	c.known[of] = n

@@ -2,6 +2,7 @@ package gitstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -23,13 +24,32 @@ func TestALineIsGits(t *testing.T) {
 	if err != nil || len(all) < 31 {
 		t.Fatalf("%d commits, %v", len(all), err)
 	}
+	early := make(chan Met, len(all)) // read by another goroutine while they are listed
+	done := make(chan error)
+	go func() {
+		scan, err := c.Scan(), error(nil)
+		for m := range early {
+			got, now, failed := scan.Read(m)
+			if err = errors.Join(err, failed); got.Hash != m.Hash || now.Commit() != m.Hash || got.Subject == "" {
+				err = errors.Join(err, fmt.Errorf("%v is read as %+v", m.Hash, got))
+			}
+		}
+		done <- err
+	}()
 	for _, n := range []int{0, 1, 17, len(all)} {
 		var since Hash
 		if n > 0 {
 			since = all[n-1]
 		}
-		line, ok := c.Line(ctx, tip(), since)
-		if !ok || !slices.Equal(line, all[n:]) {
+		var met []Hash
+		line, ok := c.Line(ctx, tip(), since, func(m Met) {
+			met = append(met, m.Hash)
+			if n == 0 {
+				early <- m
+			}
+		})
+		slices.Reverse(met)
+		if !ok || !slices.Equal(line, all[n:]) || !slices.Equal(line, met) {
 			t.Errorf("since %d of %d: %d commits, %v", n, len(all), len(line), ok)
 		}
 		scan := c.Scan()
@@ -43,20 +63,24 @@ func TestALineIsGits(t *testing.T) {
 			before = now
 		}
 	}
+	close(early)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
 	aside := git(t, root, "commit-tree", "-m", "aside", "-p", all[20].String(), tip().String()+"^{tree}")
 	git(t, root, "fsck", "--no-dangling")
 	from, err := ParseHash(aside)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := c.Line(ctx, tip(), from); ok {
+	if _, ok := c.Line(ctx, tip(), from, func(Met) {}); ok {
 		t.Error("a commit beside the line was met on it")
 	}
 	merge, err := ParseHash(git(t, root, "commit-tree", "-m", "merge", "-p", tip().String(), "-p", aside, tip().String()+"^{tree}"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := c.Line(ctx, merge, Hash{}); ok {
+	if _, ok := c.Line(ctx, merge, Hash{}, func(Met) {}); ok {
 		t.Error("a merge is part of a line")
 	}
 }

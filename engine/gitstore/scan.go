@@ -16,13 +16,13 @@ type Scanning struct {
 	db      *odb.DB
 	bulk    *odb.Bulk
 	digests *odb.Digests
-	line    map[Hash][]byte // commits that Line read; the Scans begin after it
+	line    map[Hash][]byte // commits that Line read; Commit asks it after that
 }
 
 // NewScanning begins to read very many commits; with digests each object that is read is held against
 // its name.
 func NewScanning(s *Store, digests bool) *Scanning {
-	c := &Scanning{db: s.repo.DB, bulk: s.repo.DB.Bulk()}
+	c := &Scanning{db: s.repo.DB, bulk: s.repo.DB.Bulk(), line: map[Hash][]byte{}}
 	if digests {
 		c.digests = odb.NewDigests()
 	}
@@ -44,12 +44,18 @@ func Unfit(err error) bool {
 // mostKept is how many bytes of commits Line keeps: of some 200,000.
 const mostKept = 64 << 20
 
+// Met is a commit that Line read.
+type Met struct {
+	Hash Hash
+	data []byte
+}
+
 // Line lists the commits from the one after since, which may be zero, to a tip, the oldest first, where each
 // has one parent; ok is false where some has more, or cannot be read, and ParentsFirst has the
-// answer. It is called before the first Scan is made: they have what it read at hand.
-func (c *Scanning) Line(ctx context.Context, tip, since Hash) (commits []Hash, ok bool) {
+// answer. Each commit is told to met as it is read, from the tip on. A Scan of another goroutine may read these
+// meanwhile, and Commit after it.
+func (c *Scanning) Line(ctx context.Context, tip, since Hash, met func(Met)) (commits []Hash, ok bool) {
 	s := c.bulk.Scan(c.digests)
-	c.line = map[Hash][]byte{}
 	var block []byte // many commits in one, which costs the collector less than an object for each
 	kept := 0
 	for h := tip; h != since; {
@@ -66,9 +72,11 @@ func (c *Scanning) Line(ctx context.Context, tip, since Hash) (commits []Hash, o
 				block = make([]byte, 0, max(len(data), 1<<18))
 			}
 			block = append(block, data...)
-			c.line[h] = block[len(block)-len(data):]
+			data = block[len(block)-len(data):]
+			c.line[h] = data
 		}
 		commits = append(commits, h)
+		met(Met{h, data})
 		if len(parents) == 0 {
 			break
 		}
@@ -100,14 +108,26 @@ func (s *Scan) At(commit Hash) (View, error) {
 
 // Commit gives a commit and the files at it.
 func (s *Scan) Commit(h Hash) (Commit, View, error) {
-	read := s.objs.ReadCommit
 	if data, known := s.of.line[h]; known {
-		read = func(Hash) (odb.Commit, error) { return odb.ParseCommit(data) }
+		return s.Read(Met{h, data})
 	}
-	c, err := read(h)
+	c, err := s.objs.ReadCommit(h)
 	if err != nil {
 		return Commit{}, View{}, err
 	}
+	return s.commit(h, c)
+}
+
+// Read is Commit of one that Line reads.
+func (s *Scan) Read(m Met) (Commit, View, error) {
+	c, err := odb.ParseCommit(m.data)
+	if err != nil {
+		return Commit{}, View{}, err
+	}
+	return s.commit(m.Hash, c)
+}
+
+func (s *Scan) commit(h Hash, c odb.Commit) (Commit, View, error) {
 	return history.NewCommit(h, c), View{db: s.of.db, scan: s.objs, ways: &s.ways, commit: h, tree: c.Tree}, nil
 }
 
