@@ -35,6 +35,7 @@ type Keeper struct {
 	agenda  agenda
 	book    *settings.Snapshot // by which next was reckoned
 	at      gitstore.Hash      // the commit at which the states were read
+	states  gitstore.Hash      // their folder
 	clock   clock
 	handed  handed
 }
@@ -95,14 +96,9 @@ func (k *Keeper) Run(ctx, performing context.Context, told func(text string, bad
 		if err := k.beginNew(ctx, ripe); err != nil && ctx.Err() == nil {
 			told(err.Error(), true)
 		}
-		for _, name := range ripe {
-			fire, err := k.claim(ctx, name)
-			if err != nil && ctx.Err() == nil {
-				told(fmt.Sprintf("schedule %s: %v", name, err), true)
-				k.later(name, time.Minute)
-			}
-			if fire != nil {
-				begin(fire)
+		for some := range slices.Chunk(ripe, claimedAtOnce) {
+			for _, f := range claimAll(ctx, k, some, told) {
+				begin(f)
 			}
 		}
 		select {
@@ -113,6 +109,26 @@ func (k *Keeper) Run(ctx, performing context.Context, told func(text string, bad
 		case <-tick.C:
 		}
 	}
+}
+
+// claimedAtOnce is how many claims are handed to the store at once: those of one moment wait for the disk together.
+const claimedAtOnce = 64
+
+// claimAll claims what is due of some schedules, side by side, and gives the firings in their order.
+func claimAll(ctx context.Context, k *Keeper, names []string, told func(text string, bad bool)) []*firing {
+	fire := make([]*firing, len(names))
+	var claims sync.WaitGroup
+	for i, name := range names {
+		claims.Go(func() {
+			var err error
+			if fire[i], err = k.claim(ctx, name); err != nil && ctx.Err() == nil {
+				told(fmt.Sprintf("schedule %s: %v", name, err), true)
+				k.later(name, time.Minute)
+			}
+		})
+	}
+	claims.Wait()
+	return slices.DeleteFunc(fire, func(f *firing) bool { return f == nil })
 }
 
 func setHands(k *Keeper, to chan *firing) {
@@ -170,6 +186,14 @@ func (k *Keeper) refresh() error {
 		k.agenda = newAgenda() // a clock that was wrong, or is
 	}
 	k.clock.last = about.When
+	states, err := v.TreeOf(layout.FiringsDir)
+	if err != nil {
+		return err
+	}
+	if states == k.states && !states.IsZero() { // steps went on: no state is another
+		k.at = v.Commit()
+		return nil
+	}
 	entries, err := v.List(layout.FiringsDir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -190,7 +214,7 @@ func (k *Keeper) refresh() error {
 			k.running[name](errStopped)
 		}
 	}
-	k.at = v.Commit()
+	k.at, k.states = v.Commit(), states
 	return nil
 }
 
