@@ -298,12 +298,12 @@ func (w *workspace) push(files map[string]string) error {
 	return nil
 }
 
-// settled waits until a process has used little for a while.
+// settled waits until a process has used little for a while, so long that it was not only waiting for the disk.
 func (w *workspace) settled(pid int) error {
-	for range 120 {
+	for range 60 {
 		before := used(pid)
-		time.Sleep(time.Second)
-		if used(pid)-before < 50*time.Millisecond {
+		time.Sleep(3 * time.Second)
+		if used(pid)-before < 100*time.Millisecond {
 			return nil
 		}
 	}
