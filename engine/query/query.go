@@ -22,6 +22,7 @@ type Query struct {
 	Where      string   `yaml:"where,omitempty" json:"where,omitempty"`
 	Collection string   `yaml:"collection,omitempty" json:"collection,omitempty"`
 
+	Alike string           `yaml:"-" json:"-"` // as search.Searches.Alike names the items that are of one name and size
 	Words []Phrase         `yaml:"-" json:"-"` // of Text
 	Which *condition.Where `yaml:"-" json:"-"` // of Where; nil: all
 	Span  Span             `yaml:"-" json:"-"` // of From and Until
@@ -95,7 +96,7 @@ func (q *Query) Timed() bool { return q.From != "" || q.Until != "" }
 
 // Empty reports whether nothing is asked for.
 func (q *Query) Empty() bool {
-	return q.Text == "" && q.BBox == nil && !q.Timed() && len(q.Tags) == 0 && q.Where == "" && q.Collection == ""
+	return q.Text == "" && q.BBox == nil && !q.Timed() && len(q.Tags) == 0 && q.Where == "" && q.Collection == "" && q.Alike == ""
 }
 
 // Parse reads searches/NAME.yaml; its errors are *layout.FileError.
@@ -232,6 +233,10 @@ func (q Query) String() string {
 	}
 	add("where ", q.Where)
 	add("collection ", q.Collection)
+	if q.Alike != "" {
+		name, size, _ := strings.Cut(q.Alike, "\x00")
+		add("the name ", name+" and "+size+" bytes")
+	}
 	return strings.Join(parts, ", ")
 }
 
@@ -241,6 +246,7 @@ func (q Query) Narrowed(by Query) (Query, error) {
 	q.Text = strings.TrimSpace(q.Text + " " + by.Text)
 	q.Tags = append(q.Tags[:len(q.Tags):len(q.Tags)], by.Tags...)
 	q.From, q.Until, q.Collection = cmp.Or(by.From, q.From), cmp.Or(by.Until, q.Until), cmp.Or(by.Collection, q.Collection)
+	q.Alike = cmp.Or(by.Alike, q.Alike)
 	q.BBox = cmp.Or(by.BBox, q.BBox)
 	if by.Where != "" && q.Where != "" {
 		q.Where = "(" + q.Where + ") and (" + by.Where + ")"

@@ -27,6 +27,7 @@ type document struct {
 	span       query.Span
 	timed      bool
 	digest     int64
+	alike      string // its name and size; "": they are not known yet
 }
 
 // field is a text of an item and where it stands.
@@ -69,7 +70,21 @@ func read(id layout.ItemID, r ledger.Records) *document {
 		d.common(facetTag, tag)
 	}
 	d.inventory(r.Inventory)
+	d.alike = alike(m.Source.Name, r.Inventory)
 	return d
+}
+
+// alike is what items have in common that are of one name, as they were dropped or lie in a catalog, and one size.
+func alike(name string, inventory []byte) string {
+	if inventory == nil {
+		return ""
+	}
+	size := int64(0)
+	gjson.GetBytes(inventory, "files").ForEach(func(_, about gjson.Result) bool {
+		size += about.Get("size").Int()
+		return true
+	})
+	return name + "\x00" + strconv.FormatInt(size, 10)
 }
 
 func digestOf(r ledger.Records) int64 {

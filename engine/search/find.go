@@ -133,6 +133,9 @@ func (a *asked) findTerms(ctx context.Context) error {
 			}
 		}
 	})
+	if a.Alike != "" {
+		a.terms = append(a.terms, []string{keyAlike + a.Alike})
+	}
 	if a.Collection != "" {
 		a.terms = append(a.terms, []string{term{facetCollection, a.Collection}.key()})
 	}

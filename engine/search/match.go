@@ -57,6 +57,7 @@ func (d *document) fits(q query.Query) (is, first bool) {
 	case q.Collection != "" && string(d.collection) != q.Collection,
 		q.BBox != nil && !(d.located && d.bounds.Meets(*q.BBox)),
 		q.Timed() && !(d.timed && d.span.Meets(q.Span)),
+		q.Alike != "" && d.alike != q.Alike,
 		!d.tagged(q.Tags):
 		return false, false
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 // version is of the index's form; another is built anew.
-const version = "2"
+const version = "3"
 
 // schema is the index's tables. Longitude, latitude and days are kept outward in the R*Trees,
 // which round; item has them exactly.
@@ -40,6 +40,7 @@ const (
 	keyWord  = "w" // a word, wherever it stands
 	keyLabel = "l" // a word of the label
 	keyTerm  = "t" // what items have in common: the facet, a zero, the value
+	keyAlike = "a" // the name and size
 	keyAfter = "u" // follows all of keyTerm
 )
 

@@ -73,6 +73,23 @@ func (s *Searches) Find(ctx context.Context, q query.Query, limit int, visit fun
 	return look(v, func(f func(layout.ItemID) (bool, error)) error { return s.scan(ctx, v, q, f) })
 }
 
+// Alike names, for a query, the items that have the name and the total size of an item; "": its size is not known yet.
+func (s *Searches) Alike(id layout.ItemID) (string, error) {
+	v, err := s.ledger.Store.Tip()
+	if err != nil {
+		return "", err
+	}
+	r, err := ledger.ReadRecords(v, id)
+	if err != nil {
+		return "", err
+	}
+	m, err := layout.DecodeManifest(r.Manifest)
+	if err != nil {
+		return "", err
+	}
+	return alike(m.Source.Name, r.Inventory), nil
+}
+
 // Facets counts what the items that fit have in common.
 func (s *Searches) Facets(ctx context.Context, q query.Query) (all []Facet, err error) {
 	if q.Which == nil {

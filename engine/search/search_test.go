@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -146,6 +147,9 @@ func (l *library) query() (q query.Query) {
 	}
 	if l.IntN(8) == 0 {
 		q.Collection = "maps"
+	}
+	if l.IntN(12) == 0 {
+		q.Alike = layout.EncodePath(words[l.IntN(len(words))]) + "\x00" + strconv.Itoa(l.IntN(9))
 	}
 	if _, err := q.Check(); err != nil {
 		return l.query()

@@ -304,6 +304,9 @@ func (d *document) row() *row {
 			r.tags = append(r.tags, t.value)
 		}
 	}
+	if d.alike != "" {
+		r.keys = append(r.keys, keyAlike+d.alike)
+	}
 	var more strings.Builder
 	add := func(i int, text string) {
 		words := query.Words(text)

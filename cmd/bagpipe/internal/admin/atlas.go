@@ -62,7 +62,7 @@ func (c *Map) Run(ctx context.Context, on *screen.Screen, open Open) error {
 		return err
 	}
 	return open.plain(ctx, func(e *engine.Engine) error {
-		if q, err = c.known(e, q); err != nil {
+		if q, err = c.known(ctx, e, q); err != nil {
 			return err
 		}
 		box := q.BBox

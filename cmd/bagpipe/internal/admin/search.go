@@ -29,6 +29,7 @@ type question struct {
 	Tag        []string `sep:"none" placeholder:"TAG" help:"Only items that have the tag, TAG or KIND:TAG; again: all of them."`
 	Where      string   `placeholder:"CONDITION" help:"Only items of which this condition holds."`
 	Collection string   `placeholder:"NAME" help:"Only this collection."`
+	Alike      string   `placeholder:"ITEM" help:"Only items of the name and total size that this one has."`
 	Saved      string   `placeholder:"NAME" help:"Ask the question of searches/NAME.yaml, narrowed by all else."`
 }
 
@@ -55,7 +56,10 @@ func (c *Search) Validate() error {
 		}
 	}
 	q, err := c.query()
-	if err != nil || !q.Empty() || c.Saved != "" {
+	if c.Save != "" && c.Alike != "" {
+		return errors.New("--save: what is alike to an item is not kept")
+	}
+	if err != nil || !q.Empty() || c.Saved != "" || c.Alike != "" {
 		return err
 	}
 	if c.Save != "" {
@@ -89,10 +93,10 @@ func (c *Search) Run(ctx context.Context, on *screen.Screen, open Open) error {
 		return err
 	}
 	return open.plain(ctx, func(e *engine.Engine) error {
-		if q.Empty() && c.Saved == "" {
+		if q.Empty() && c.Saved == "" && c.Alike == "" {
 			return c.list(e, on)
 		}
-		if q, err = c.known(e, q); err != nil {
+		if q, err = c.known(ctx, e, q); err != nil {
 			return err
 		}
 		if c.Save != "" {
@@ -109,7 +113,19 @@ func (c *Search) Run(ctx context.Context, on *screen.Screen, open Open) error {
 }
 
 // known is the question with what was saved, of a collection that there is.
-func (c *question) known(e *engine.Engine, q query.Query) (query.Query, error) {
+func (c *question) known(ctx context.Context, e *engine.Engine, q query.Query) (_ query.Query, err error) {
+	if c.Alike != "" {
+		id, err := e.Ask.Resolve(ctx, c.Alike)
+		if err != nil {
+			return q, err
+		}
+		if q.Alike, err = e.Search.Alike(id); err != nil {
+			return q, err
+		}
+		if q.Alike == "" {
+			return q, fault.New(fault.Refused, fmt.Sprintf("item %s has no inventory yet: its size is not known", id.Short()))
+		}
+	}
 	if q.Collection != "" && !e.Settings.IsCollection(e.Settings.Current().Settings, q.Collection) {
 		return q, fault.New(fault.NotFound, fmt.Sprintf("no collection %q", q.Collection))
 	}
