@@ -116,9 +116,12 @@ func (x *Exports) Folder(ctx context.Context, dir string, f Format, table string
 	return durable(dir, len(items))
 }
 
+// mostOfOne is as long as the document of an item of one file and some steps, in bytes.
+const mostOfOne = 16 << 10
+
 // writeOne writes a document of one item.
 func writeOne(w io.Writer, f Format, table string, r *record) error {
-	out := bufio.NewWriter(w)
+	out := bufio.NewWriterSize(w, mostOfOne)
 	doc, err := newDocument(out, f, table)
 	if err == nil {
 		err = doc.item(r)
@@ -148,7 +151,7 @@ func durable(dir string, files int) error {
 
 // create writes a file as it comes: a document of 100,000 files is not held in memory.
 func create(name string, write func(io.Writer) error) error {
-	f, err := os.Create(name)
+	f, err := disk.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
 	if err != nil {
 		return err
 	}

@@ -31,15 +31,24 @@ type Bulk struct {
 // Bulk begins to read very many objects.
 func (db *DB) Bulk() *Bulk { return &Bulk{db: db, mapped: map[*pack][]byte{}} }
 
-// ReadMany maps each pack that a read of the DB asks, until end is called: a read of an object
+// ReadMany maps each pack that a read of the DB asks, and each index, until end is called: a read of an object
 // then asks the system for nothing. Of several callers the first maps, and ends it.
 func (db *DB) ReadMany() (end func() error) {
 	b := db.Bulk()
 	if !db.many.CompareAndSwap(nil, b) {
 		return func() error { return nil }
 	}
+	db.mu.RLock()
+	packs := db.packs
+	db.mu.RUnlock()
+	for _, p := range packs[:min(len(packs), maxMapped)] {
+		if p.index == nil {
+			p.asked.Store(mapFrom) // the next lookup maps it: packs that hold nothing of what is read are asked as often
+		}
+	}
 	return func() error {
 		db.many.Store(nil)
+		db.Release()
 		return b.Close()
 	}
 }
