@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"runtime"
+	"runtime/debug"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -168,6 +169,7 @@ func (a *Auditor) damaged(ctx context.Context, tip, since gitstore.Hash, met err
 // and its parents alone.
 func (a *Auditor) each(ctx context.Context, reading *gitstore.Scanning, commits []gitstore.Hash) ([]result, error) {
 	found := make([]result, len(commits))
+	defer debug.SetGCPercent(debug.SetGCPercent(collectAt)) // nearly all that is read is of no use a moment later
 	workers, ctx := errgroup.WithContext(ctx)
 	readers := make([]*reader, runtime.GOMAXPROCS(0))
 	stretches := stretches{of: len(commits), among: len(readers)}
@@ -196,6 +198,9 @@ func (a *Auditor) each(ctx context.Context, reading *gitstore.Scanning, commits 
 	}
 	return found, err
 }
+
+// collectAt is by how many percent the memory in use may grow before it is collected: it is bounded by the readers.
+const collectAt = 200
 
 // stretches parts a number of commits among goroutines. Each takes as many in a row as it can, as a
 // commit's trees mostly differ in one entry from those that its reader has at hand; less in the end, so
