@@ -25,6 +25,7 @@ type asked struct {
 	near, then map[int64]*set // documents by part whose box, whose span may fit; nil: all
 	terms      [][]string     // keys, of the collection, of each tag and so on: one of them an item must have
 	inOrder    bool           // a phrase has several words
+	phrases    map[int64]*set // documents by part that have these, where all parts are gone through; nil: each is asked
 }
 
 // ask prepares a query.
@@ -318,6 +319,14 @@ const oneByOne = 64
 
 // phrased leaves in s the documents that have the phrases of several words, which FTS5 knows.
 func (a *asked) phrased(ctx context.Context, s *set, part int64, in string) error {
+	if a.phrases != nil {
+		has := a.phrases[part]
+		if has == nil {
+			has = &set{}
+		}
+		s.and(has)
+		return nil
+	}
 	match, err := a.match(ctx, part, in)
 	if err != nil {
 		return err
@@ -339,6 +348,32 @@ func (a *asked) phrased(ctx context.Context, s *set, part int64, in string) erro
 	}
 	s.and(&has)
 	return err
+}
+
+// phrasedAll asks FTS5 once for all parts: in each it would look for a phrase from the beginning of a word's
+// documents on.
+func (a *asked) phrasedAll(ctx context.Context) error {
+	var all []string
+	for _, p := range a.Words {
+		if len(p) == 1 {
+			continue
+		}
+		one := `"` + strings.Join(p, " ") + `"`
+		if p.Open() {
+			one += " *"
+		}
+		all = append(all, one)
+	}
+	a.phrases = map[int64]*set{}
+	return a.numbers(ctx, "SELECT rowid FROM words WHERE words MATCH ?", []any{strings.Join(all, " AND ")}, func(doc int64) bool {
+		part := a.phrases[doc>>16]
+		if part == nil {
+			part = &set{}
+			a.phrases[doc>>16] = part
+		}
+		part.add(int(doc & (maxPlaces - 1)))
+		return ctx.Err() == nil
+	})
 }
 
 // mostEndings is how many words are named in place of their beginning: of that FTS5 would put the
@@ -436,6 +471,11 @@ func (a *asked) facets(ctx context.Context) ([]Facet, error) {
 	parts, err := a.parts(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if a.inOrder && len(parts) > 1 {
+		if err := a.phrasedAll(ctx); err != nil {
+			return nil, err
+		}
 	}
 	counts := map[string]int{}
 	for _, part := range parts {
