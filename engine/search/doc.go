@@ -41,5 +41,6 @@
 // # Locks
 //
 // Who writes holds the lock of the folder, in all processes of a host. Readers rely on
-// SQLite's. Searches may be used by several goroutines.
+// SQLite's: a part is read in one transaction, none is open while what was found is shown, and a search
+// beside which the index was changed begins again. Searches may be used by several goroutines.
 package search

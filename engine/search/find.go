@@ -22,32 +22,71 @@ type asked struct {
 	stmts map[string]*sql.Stmt
 	bits  int
 
+	stands int64 // SQLite's data_version, which differs once another has written; -1: not known yet
+	inside bool  // a transaction is open
+	whole  bool  // all is found before the first is shown
+
+	parts      []int64        // that may have items that fit
 	near, then map[int64]*set // documents by part whose box, whose span may fit; nil: all
 	terms      [][]string     // keys, of the collection, of each tag and so on: one of them an item must have
 	inOrder    bool           // a phrase has several words
 	phrases    map[int64]*set // documents by part that have these, where all parts are gone through; nil: each is asked
 }
 
-// ask prepares a query.
-func ask(ctx context.Context, conn *sql.Conn, q query.Query) (a *asked, err error) {
-	a = &asked{Query: q, conn: conn, stmts: map[string]*sql.Stmt{}}
-	if a.bits, err = bitsOf(ctx, conn); err != nil {
-		return a, err
+func newAsked(conn *sql.Conn, q query.Query) *asked {
+	return &asked{Query: q, conn: conn, stmts: map[string]*sql.Stmt{}, stands: -1}
+}
+
+// together lets f read in one transaction, in which the index stands as all that was read before found it; else it
+// fails with errMoved: what others write gives items other documents. None may be open while somebody looks at what
+// was found, as writers wait for its end.
+func (a *asked) together(ctx context.Context, f func() error) (err error) {
+	if a.inside {
+		return f()
 	}
-	if q.BBox != nil {
-		where, args := boxCandidates(*q.BBox)
+	if _, err := a.conn.ExecContext(ctx, "BEGIN"); err != nil {
+		return err
+	}
+	a.inside = true
+	defer func() {
+		a.inside = false
+		if _, endErr := a.conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK"); err == nil {
+			err = endErr
+		}
+	}()
+	var stands int64
+	if err := a.numbers(ctx, "PRAGMA data_version", nil, func(n int64) bool { stands = n; return true }); err != nil {
+		return err
+	}
+	if a.stands >= 0 && stands != a.stands {
+		return errMoved
+	}
+	a.stands = stands
+	return f()
+}
+
+// prepare reads what is the same for all parts.
+func (a *asked) prepare(ctx context.Context) (err error) {
+	if a.bits, err = bitsOf(ctx, a.conn); err != nil {
+		return err
+	}
+	if a.BBox != nil {
+		where, args := boxCandidates(*a.BBox)
 		if a.near, err = a.listed(ctx, "SELECT id/2 FROM box WHERE "+where, args); err != nil {
-			return a, err
+			return err
 		}
 	}
-	if q.Timed() {
-		first, last := days(q.Span)
+	if a.Timed() {
+		first, last := days(a.Span)
 		if a.then, err = a.listed(ctx, "SELECT id FROM span WHERE start<=? AND until>=?", []any{last, first}); err != nil {
-			return a, err
+			return err
 		}
 	}
-	a.inOrder = slices.ContainsFunc(q.Words, func(p query.Phrase) bool { return len(p) > 1 })
-	return a, a.findTerms(ctx)
+	a.inOrder = slices.ContainsFunc(a.Words, func(p query.Phrase) bool { return len(p) > 1 })
+	if err := a.findTerms(ctx); err != nil {
+		return err
+	}
+	return a.findParts(ctx)
 }
 
 func (a *asked) close() (err error) {
@@ -166,6 +205,29 @@ const (
 // each gives the items that fit but for the condition, in order, until visit answers false. limit is how
 // many are most likely asked for; 0: all.
 func (a *asked) each(ctx context.Context, limit int, visit func(layout.ItemID) (bool, error)) error {
+	if !a.whole {
+		return a.pass(ctx, limit, visit)
+	}
+	var all []int64
+	err := a.together(ctx, func() error {
+		return a.pass(ctx, 0, func(id layout.ItemID) (bool, error) {
+			all = append(all, int64(id.Bits()))
+			return true, nil
+		})
+	})
+	for _, n := range all {
+		if err != nil {
+			break
+		}
+		var more bool
+		if more, err = visit(layout.ItemIDOf(uint64(n))); !more {
+			break
+		}
+	}
+	return err
+}
+
+func (a *asked) pass(ctx context.Context, limit int, visit func(layout.ItemID) (bool, error)) error {
 	passes := []int{passAll}
 	if len(a.Words) > 0 {
 		passes = []int{passLabel, passRest}
@@ -173,12 +235,8 @@ func (a *asked) each(ctx context.Context, limit int, visit func(layout.ItemID) (
 	if a.Which != nil {
 		limit = 0
 	}
-	parts, err := a.parts(ctx)
-	if err != nil {
-		return err
-	}
 	for _, pass := range passes {
-		for _, part := range parts {
+		for _, part := range a.parts {
 			if more, err := a.eachOf(ctx, part, pass, limit, visit); err != nil || !more {
 				return err
 			}
@@ -189,15 +247,19 @@ func (a *asked) each(ctx context.Context, limit int, visit func(layout.ItemID) (
 
 // eachOf is each of one part.
 func (a *asked) eachOf(ctx context.Context, part int64, pass, limit int, visit func(layout.ItemID) (bool, error)) (more bool, err error) {
-	s, err := a.fitting(ctx, part, pass)
-	if err != nil || s.isEmpty() {
-		return err == nil, err
-	}
+	var s *set
 	for done := 0; ; {
 		var ids []int64
-		if err := a.exactly(ctx, part, s, func(n, _ int64) bool {
-			ids = append(ids, n)
-			return len(ids) != limit
+		if err := a.together(ctx, func() (err error) {
+			if s == nil {
+				if s, err = a.fitting(ctx, part, pass); err != nil || s.isEmpty() {
+					return err
+				}
+			}
+			return a.exactly(ctx, part, s, func(n, _ int64) bool {
+				ids = append(ids, n)
+				return len(ids) != limit
+			})
 		}); err != nil {
 			return false, err
 		}
@@ -213,18 +275,16 @@ func (a *asked) eachOf(ctx context.Context, part int64, pass, limit int, visit f
 	}
 }
 
-// parts are those that may have items that fit.
-func (a *asked) parts(ctx context.Context) (all []int64, err error) {
+func (a *asked) findParts(ctx context.Context) error {
 	if slices.ContainsFunc(a.terms, func(keys []string) bool { return len(keys) == 0 }) {
-		return nil, nil // nothing ever had such a tag
+		return nil // nothing ever had such a tag
 	}
-	err = a.numbers(ctx, "SELECT part FROM part ORDER BY part", nil, func(part int64) bool {
+	return a.numbers(ctx, "SELECT part FROM part ORDER BY part", nil, func(part int64) bool {
 		if (a.near == nil || a.near[part] != nil) && (a.then == nil || a.then[part] != nil) {
-			all = append(all, part)
+			a.parts = append(a.parts, part)
 		}
 		return true
 	})
-	return all, err
 }
 
 // fitting gives the documents of a part that may fit: their boxes and spans are to be compared.
@@ -468,20 +528,22 @@ func (a *asked) compared() (where string, args []any) {
 
 // facets counts what the items that fit have in common.
 func (a *asked) facets(ctx context.Context) ([]Facet, error) {
-	parts, err := a.parts(ctx)
+	counts := map[string]int{}
+	err := a.together(ctx, func() error {
+		if a.inOrder && len(a.parts) > 1 {
+			if err := a.phrasedAll(ctx); err != nil {
+				return err
+			}
+		}
+		for _, part := range a.parts {
+			if err := a.tally(ctx, part, counts); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
-	}
-	if a.inOrder && len(parts) > 1 {
-		if err := a.phrasedAll(ctx); err != nil {
-			return nil, err
-		}
-	}
-	counts := map[string]int{}
-	for _, part := range parts {
-		if err := a.tally(ctx, part, counts); err != nil {
-			return nil, err
-		}
 	}
 	all := make([]Facet, 0, len(counts))
 	for key, n := range counts {

@@ -43,11 +43,19 @@ const tries = 5
 
 // Find tells each item that fits, those with all words in the label first, then by
 // identifier, until visit answers false. limit is how many are most likely asked for; 0: all.
-// q has been checked.
+// q has been checked. While items change, it tells none twice, and each that fitted all the time; what is told after
+// the index moved on stands behind what was told before.
 func (s *Searches) Find(ctx context.Context, q query.Query, limit int, visit func(Hit) bool) error {
-	told := false
+	var told []uint64 // identifiers; eight bytes each, as there may be millions
 	look := func(v gitstore.View, each func(func(layout.ItemID) (bool, error)) error) error {
+		before := make(map[uint64]bool, len(told))
+		for _, n := range told {
+			before[n] = true
+		}
 		return each(func(id layout.ItemID) (bool, error) {
+			if before[id.Bits()] {
+				return true, nil
+			}
 			r, err := ledger.ReadRecords(v, id)
 			if err != nil || !s.holds(q, r) {
 				return err == nil, err
@@ -56,14 +64,14 @@ func (s *Searches) Find(ctx context.Context, q query.Query, limit int, visit fun
 			if d == nil { // it cannot be: the index has it
 				return true, nil
 			}
-			told = true
+			told = append(told, id.Bits())
 			return visit(d.hit(q)), nil
 		})
 	}
 	err := s.indexed(ctx, q, func(a *asked, v gitstore.View) error {
 		return look(v, func(f func(layout.ItemID) (bool, error)) error { return a.each(ctx, limit, f) })
 	})
-	if err == nil || told || !s.besides(err) {
+	if err == nil || !s.besides(err) {
 		return err
 	}
 	v, err := s.ledger.Store.Tip()
@@ -116,13 +124,13 @@ func (s *Searches) besides(err error) bool {
 	return true
 }
 
-// errMoved says that the index was never of the tree that was asked for.
+// errMoved says that the index is not, or no more, of the tree that was asked for.
 var errMoved = errors.New("the search index is kept at another tip")
 
 // indexed lets f ask the index, brought to the tip. An index that turns out to be damaged is
 // built anew.
 func (s *Searches) indexed(ctx context.Context, q query.Query, f func(*asked, gitstore.View) error) error {
-	for range tries {
+	for try := range tries {
 		v, err := s.ledger.Store.Tip()
 		if err != nil {
 			return err
@@ -134,7 +142,8 @@ func (s *Searches) indexed(ctx context.Context, q query.Query, f func(*asked, gi
 		} else if err := s.bring(ctx, v); err != nil {
 			return err
 		}
-		switch is, err := s.ask(ctx, v, q, f); {
+		switch is, err := s.ask(ctx, v, q, try > 0, f); {
+		case errors.Is(err, errMoved):
 		case err != nil && damaged(err) && !s.ledger.ReadOnly:
 			s.ledger.Log.Warn("the search index is damaged, and built anew", "err", err)
 			if err := removeIfThere(s.path()); err != nil {
@@ -147,19 +156,25 @@ func (s *Searches) indexed(ctx context.Context, q query.Query, f func(*asked, gi
 	return errMoved
 }
 
-// ask puts the query to the index, if it follows from the tree of v.
-func (s *Searches) ask(ctx context.Context, v gitstore.View, q query.Query, f func(*asked, gitstore.View) error) (is bool, err error) {
+// ask puts the query to the index, if it follows from the tree of v. whole: others wait with what they write
+// until all is found.
+func (s *Searches) ask(ctx context.Context, v gitstore.View, q query.Query, whole bool, f func(*asked, gitstore.View) error) (is bool, err error) {
 	db, conn, err := openDB(ctx, s.path())
 	if err != nil {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, conn.Close(), db.Close()) }()
-	if tree, err := treeOf(ctx, conn); err != nil || tree != v.Tree() {
-		return false, err
-	}
-	a, err := ask(ctx, conn, q)
+	a := newAsked(conn, q)
+	a.whole = whole
 	defer func() { err = errors.Join(err, a.close()) }()
-	if err != nil {
+	err = a.together(ctx, func() error {
+		tree, err := treeOf(ctx, conn)
+		if is = tree == v.Tree(); err != nil || !is {
+			return err
+		}
+		return a.prepare(ctx)
+	})
+	if err != nil || !is {
 		return false, err
 	}
 	return true, f(a, v)
