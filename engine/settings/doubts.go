@@ -113,12 +113,30 @@ func (d *doubting) know(k *checker, v tree, p string, data []byte) {
 	if err != nil {
 		return
 	}
+	d.workflows(s, p, data)
 	_, err = v.List(layout.InboxDir)
 	if s.Inbox.Collections == openCollections && errors.Is(err, fs.ErrNotExist) {
 		return
 	}
 	d.collections = append(slices.Collect(maps.Keys(s.Collections)), defaultCollection)
 	d.isNone = func(name string) bool { return !k.isCollection(s, name) }
+}
+
+// workflows doubts collections whose drops are rejected unless a rule names a workflow for them.
+func (d *doubting) workflows(s *Settings, p string, data []byte) {
+	y, err := layout.ParseYAML(p, data)
+	if err != nil {
+		return
+	}
+	names := map[string]string{defaultCollection: "$"}
+	for name := range s.Collections {
+		names[name] = "$.collections." + name
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if s.Collection(layout.Name(name)).Workflow == "" {
+			d.doubt(y, names[name], "collection "+name+" names no workflow, nor do defaults: a drop for which no rule names one is rejected", "")
+		}
+	}
 }
 
 func (d *doubting) person(y *layout.YAML, name string) {

@@ -76,7 +76,9 @@ func (re *Recogniser) admission(c *settings.Snapshot, t inbox.Taken, o *recognis
 	collection := c.Settings.Collection(p.Collection)
 	name := cmp.Or(string(t.Ticket.Workflow), o.Workflow, collection.Workflow)
 	p.Lane = cmp.Or(string(t.Ticket.Lane), o.Lane, collection.Lane)
-	if p.Workflow = c.Workflows[name]; p.Workflow == nil {
+	if p.Workflow = c.Workflows[name]; name == "" {
+		return p, "has no workflow: neither its rule, nor its collection, nor defaults: in bagpipe.yaml names one", nil
+	} else if p.Workflow == nil {
 		return p, fmt.Sprintf("no workflow %q in workflows/; it is named by the rule, the collection or the defaults in bagpipe.yaml", name), nil
 	}
 	p.Skip = settings.NotAsked(p.Workflow.Def, p.Collection, collection.Approvals)
