@@ -202,11 +202,14 @@ func (c *Call) heldOnTargets(ctx context.Context) (Result, error) {
 			_, _, err = g.Target.Check(ctx, g.Held, target.Read)
 		}
 		var away *target.Down
+		var later *Later // of a store that is not mounted
 		switch {
 		case ctx.Err() != nil:
 			return Result{}, ctx.Err()
 		case err == nil:
 			sound = append(sound, string(g.Name))
+		case errors.As(err, &later):
+			down = append(down, fmt.Errorf("target %s: %s", g.Name, later.Reason))
 		case errors.As(err, &away):
 			down = append(down, fmt.Errorf("target %s: %w", g.Name, err))
 		default:
@@ -218,7 +221,11 @@ func (c *Call) heldOnTargets(ctx context.Context) (Result, error) {
 	case len(down) > 0:
 		return Result{}, &Later{Reason: oneLine(down)}
 	default:
-		return Result{}, SystemFailure("derived/bag is gone, and %d of %s found; %s: reset the step that makes the bag", len(sound), copies(c.Goals.Copies), oneLine(wanting))
+		help := "reset the step that makes the bag"
+		if len(sound) > 0 {
+			help = "have the others copied from the one that is sound, or " + help
+		}
+		return Result{}, SystemFailure("derived/bag is gone, and %d of %s found; %s: %s", len(sound), copies(c.Goals.Copies), oneLine(wanting), help)
 	}
 	return Result{Message: fmt.Sprintf("nothing to remove: derived/bag is gone already; %s verified: %s", copies(len(sound)), strings.Join(sound, ", "))}, nil
 }
