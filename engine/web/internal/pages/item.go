@@ -57,6 +57,7 @@ func (p *Pages) item(_ http.ResponseWriter, r *http.Request) (string, any, error
 	}
 	v.Why, v.Facts = why.Said(p.d.Words), factsOf(v.Manifest)
 	sayOnce(v.Why.Steps)
+	v.Why.Steps = together(v.Why.Steps)
 	for name, at := range v.Milestones {
 		v.Marks = append(v.Marks, mark{name, at})
 	}
@@ -73,6 +74,18 @@ func sayOnce(steps []ask.WaitingSaid) {
 		}
 		said[steps[i].Remedy] = true
 	}
+}
+
+// together makes one of neighbours that wait for the same, and that nothing further helps.
+func together(steps []ask.WaitingSaid) (rows []ask.WaitingSaid) {
+	for _, s := range steps {
+		if n := len(rows); n > 0 && rows[n-1].Workflow == s.Workflow && rows[n-1].Why == s.Why && s.Command == "" && s.Instead == "" {
+			rows[n-1].Step += ", " + s.Step
+			continue
+		}
+		rows = append(rows, s)
+	}
+	return rows
 }
 
 // historyView are commits, the newest first.
