@@ -124,7 +124,7 @@ func (a *app) code(err error) screen.Exit {
 	case errors.As(a.unwritable, &foreign) && errors.Is(err, gitstore.ErrReadOnly):
 		err = foreign
 	case errors.Is(err, gitstore.ErrReadOnly):
-		err = cmp.Or(engine.OnlyClone(a.workspaceDir()), err) // why else was told when it was opened
+		err = cmp.Or(engine.OnlyClone(a.workspaceDir()), errNothingChanged) // why was told when it was opened
 	}
 	a.Talk("bagpipe: %s", screen.Local(errorText(err)))
 	if errors.As(err, &w) {
@@ -192,6 +192,9 @@ func thisProgram() string {
 
 // workspaceDir is where the search for the workspace begins.
 func (a *app) workspaceDir() string { return cmp.Or(a.Dir, ".") }
+
+// errNothingChanged ends a command that changes something where the workspace could be opened to look alone.
+var errNothingChanged = errors.New("nothing was changed, as the workspace cannot be written to")
 
 // open opens the workspace; the caller closes the engine.
 func (a *app) open(ctx context.Context) (*engine.Engine, error) {

@@ -111,10 +111,10 @@ func itemsText(ids []layout.ItemID, all int) string {
 
 // triedText says how a step that is tried again by itself has fared.
 func triedText(s *queue.Step, next time.Time) string {
-	at := layout.FormatTime(next) + ": " + s.Message
-	if strings.HasPrefix(s.Message, (&steps.Later{}).Error()) {
-		return fmt.Sprintf("is tried again at %s (after %s)", at, attemptsText(s.Attempts))
+	if reason, asked := strings.CutPrefix(s.Message, (&steps.Later{}).Error()); asked {
+		return fmt.Sprintf("is tried again at %s: %s (after %s)", layout.FormatTime(next), reason, attemptsText(s.Attempts))
 	}
+	at := layout.FormatTime(next) + ": " + s.Message
 	failed, try := fmt.Sprintf("%d times", s.Attempts), fmt.Sprintf("try %d", s.Attempts+1)
 	switch s.Attempts {
 	case 1:

@@ -223,7 +223,7 @@ func (m mending) copy(ctx context.Context, name layout.Name, version int, good *
 	called := copyName(name, version, m.record.Manifest)
 	found := r.Copies[called]
 	found.At, found.Outcome, found.Files, found.Bytes = made.Verified, layout.FixityPassed, made.Files, made.Bytes
-	found.Message = ledger.Clip("mended from "+good.from+"; it was: "+found.Message, ledger.MaxMessage)
+	found.Message = ledger.Clip("mended from "+good.from+"; found: "+found.Message, ledger.MaxMessage)
 	found.How, found.Aside = "", made.Aside
 	r.Copies[called] = found
 	return nil
