@@ -3,197 +3,12 @@ package search
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"slices"
 	"strings"
 
 	"bagpipe/engine/query"
 	"bagpipe/layout"
 )
-
-// few is how many items an R*Tree may name for them to be listed. Where it names more, a look at
-// the items in their order finds enough soon.
-const few = 5000
-
-// asked is a query put to the index.
-type asked struct {
-	query.Query
-	conn  *sql.Conn
-	stmts map[string]*sql.Stmt
-	bits  int
-
-	stands int64 // SQLite's data_version, which differs once another has written; -1: not known yet
-	inside bool  // a transaction is open
-	whole  bool  // all is found before the first is shown
-
-	parts      []int64        // that may have items that fit
-	near, then map[int64]*set // documents by part whose box, whose span may fit; nil: all
-	terms      [][]string     // keys, of the collection, of each tag and so on: one of them an item must have
-	inOrder    bool           // a phrase has several words
-	phrases    map[int64]*set // documents by part that have these, where all parts are gone through; nil: each is asked
-}
-
-func newAsked(conn *sql.Conn, q query.Query) *asked {
-	return &asked{Query: q, conn: conn, stmts: map[string]*sql.Stmt{}, stands: -1}
-}
-
-// together lets f read in one transaction, in which the index stands as all that was read before found it; else it
-// fails with errMoved: what others write gives items other documents. None may be open while somebody looks at what
-// was found, as writers wait for its end.
-func (a *asked) together(ctx context.Context, f func() error) (err error) {
-	if a.inside {
-		return f()
-	}
-	if _, err := a.conn.ExecContext(ctx, "BEGIN"); err != nil {
-		return err
-	}
-	a.inside = true
-	defer func() {
-		a.inside = false
-		if _, endErr := a.conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK"); err == nil {
-			err = endErr
-		}
-	}()
-	var stands int64
-	if err := a.numbers(ctx, "PRAGMA data_version", nil, func(n int64) bool { stands = n; return true }); err != nil {
-		return err
-	}
-	if a.stands >= 0 && stands != a.stands {
-		return errMoved
-	}
-	a.stands = stands
-	return f()
-}
-
-// prepare reads what is the same for all parts.
-func (a *asked) prepare(ctx context.Context) (err error) {
-	if a.bits, err = bitsOf(ctx, a.conn); err != nil {
-		return err
-	}
-	if a.BBox != nil {
-		where, args := boxCandidates(*a.BBox)
-		if a.near, err = a.listed(ctx, "SELECT id/2 FROM box WHERE "+where, args); err != nil {
-			return err
-		}
-	}
-	if a.Timed() {
-		first, last := days(a.Span)
-		if a.then, err = a.listed(ctx, "SELECT id FROM span WHERE start<=? AND until>=?", []any{last, first}); err != nil {
-			return err
-		}
-	}
-	a.inOrder = slices.ContainsFunc(a.Words, func(p query.Phrase) bool { return len(p) > 1 })
-	if err := a.findTerms(ctx); err != nil {
-		return err
-	}
-	return a.findParts(ctx)
-}
-
-func (a *asked) close() (err error) {
-	for _, s := range a.stmts {
-		err = errors.Join(err, s.Close())
-	}
-	return err
-}
-
-// rows asks the index; scan is called for each row until it answers false. SQLite itself is not told when
-// ctx ends, which would cost each question a goroutine: between parts it is asked for.
-func (a *asked) rows(ctx context.Context, text string, args []any, scan func(*sql.Rows) (bool, error)) (err error) {
-	ctx = context.WithoutCancel(ctx)
-	s := a.stmts[text]
-	if s == nil {
-		if s, err = a.conn.PrepareContext(ctx, text); err != nil {
-			return err
-		}
-		a.stmts[text] = s
-	}
-	rows, err := s.QueryContext(ctx, args...)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		if more, err := scan(rows); err != nil || !more {
-			return err
-		}
-	}
-	return rows.Err()
-}
-
-// numbers is rows of one number each.
-func (a *asked) numbers(ctx context.Context, text string, args []any, visit func(int64) bool) error {
-	return a.rows(ctx, text, args, func(r *sql.Rows) (bool, error) {
-		var n int64
-		err := r.Scan(&n)
-		return err == nil && visit(n), err
-	})
-}
-
-// listed gives documents by part; nil where they are many.
-func (a *asked) listed(ctx context.Context, text string, args []any) (map[int64]*set, error) {
-	all, n := map[int64]*set{}, 0
-	err := a.numbers(ctx, text, args, func(doc int64) bool {
-		part := all[doc>>16]
-		if part == nil {
-			part = &set{}
-			all[doc>>16] = part
-		}
-		part.add(int(doc & (maxPlaces - 1)))
-		n++
-		return n <= few
-	})
-	if n > few {
-		return nil, err
-	}
-	return all, err
-}
-
-func boxCandidates(b query.Box) (where string, args []any) {
-	var parts []string
-	for _, p := range b.Parts() {
-		parts = append(parts, "(w<=? AND e>=? AND s<=? AND n>=?)")
-		args = append(args, p[2], p[0], p[3], p[1])
-	}
-	return strings.Join(parts, " OR "), args
-}
-
-// findTerms looks up the keys of the collection, of what the condition says of texts, and of the tags.
-func (a *asked) findTerms(ctx context.Context) error {
-	a.Which.Must(func(path string, texts []string) {
-		switch {
-		case path == facetCollection || path == facetType:
-			var keys []string
-			for _, text := range texts {
-				keys = append(keys, term{path, text}.key())
-			}
-			a.terms = append(a.terms, keys)
-		case len(texts) == 1 && hasWords(path):
-			for _, word := range query.Words(texts[0]) {
-				a.terms = append(a.terms, []string{keyWord + word})
-			}
-		}
-	})
-	if a.Alike != "" {
-		a.terms = append(a.terms, []string{keyAlike + a.Alike})
-	}
-	if a.Collection != "" {
-		a.terms = append(a.terms, []string{term{facetCollection, a.Collection}.key()})
-	}
-	for _, tag := range a.Tags {
-		key, keys := query.TagKey(tag), []string{}
-		err := a.rows(ctx, "SELECT value FROM tag WHERE key=?1 OR bare=?1", []any{key}, func(r *sql.Rows) (bool, error) {
-			var value string
-			err := r.Scan(&value)
-			keys = append(keys, term{facetTag, value}.key())
-			return err == nil, err
-		})
-		if err != nil {
-			return err
-		}
-		a.terms = append(a.terms, keys)
-	}
-	return nil
-}
 
 // The passes of a search: items whose label has all words, then the others; or all at once.
 const (
@@ -474,15 +289,25 @@ func (a *asked) match(ctx context.Context, part int64, in string) (string, error
 }
 
 // exactly gives the items of documents whose bounds and times fit, in order, until visit answers
-// false.
+// false. Each document in force has an item, or the index is damaged.
 func (a *asked) exactly(ctx context.Context, part int64, s *set, visit func(n, doc int64) bool) (err error) {
 	where, args := a.compared()
-	if s.count() > itemsOfPart/8 {
+	docs := s.count()
+	if docs > itemsOfPart/8 {
 		first := part << (idBits - a.bits)
 		last := first + 1<<(idBits-a.bits) - 1
-		return a.pairs(ctx, "SELECT n, doc FROM item WHERE n BETWEEN ? AND ?"+where+" ORDER BY n", append([]any{first, last}, args...), func(n, doc int64) bool {
-			return !s.has(int(doc&(maxPlaces-1))) || visit(n, doc)
+		found, more := 0, true
+		err = a.pairs(ctx, "SELECT n, doc FROM item WHERE n BETWEEN ? AND ?"+where+" ORDER BY n", append([]any{first, last}, args...), func(n, doc int64) bool {
+			if s.has(int(doc & (maxPlaces - 1))) {
+				found++
+				more = visit(n, doc)
+			}
+			return more
 		})
+		if err == nil && more && where == "" && found != docs {
+			err = errOther
+		}
+		return err
 	}
 	var found [][2]int64
 	s.each(func(at int) bool {
@@ -492,6 +317,9 @@ func (a *asked) exactly(ctx context.Context, part int64, s *set, visit func(n, d
 		})
 		return err == nil
 	})
+	if err == nil && where == "" && len(found) != docs {
+		err = errOther
+	}
 	slices.SortFunc(found, func(a, b [2]int64) int { return slices.Compare(a[:], b[:]) })
 	for _, f := range found {
 		if err != nil || !visit(f[0], f[1]) {

@@ -91,13 +91,14 @@ func treeOf(ctx context.Context, q querier) (tree gitstore.Hash, err error) {
 	if err := q.QueryRowContext(ctx, "SELECT value FROM state WHERE key='tree'").Scan(&hash); err != nil {
 		return tree, err
 	}
-	return gitstore.ParseHash(hash)
+	tree, err = gitstore.ParseHash(hash)
+	return tree, unlike(err)
 }
 
 // bitsOf reads how many bits of an identifier name its part.
 func bitsOf(ctx context.Context, q querier) (bits int, err error) {
 	err = q.QueryRowContext(ctx, "SELECT value FROM state WHERE key='bits'").Scan(&bits)
-	if err == nil && (bits < 0 || bits > maxBits+2) {
+	if err = unlike(err); err == nil && (bits < 0 || bits > maxBits+2) {
 		err = errOther
 	}
 	return bits, err
@@ -108,6 +109,16 @@ type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
+// unlike makes an error of what was read, and is not as it was written, one of an index that has to be built anew:
+// SQLite itself does not see all damage.
+func unlike(err error) error {
+	var e *sqlite.Error
+	if err == nil || errors.As(err, &e) || errors.Is(err, sql.ErrNoRows) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", errOther, err)
 }
 
 // damaged reports whether an error is of an index that has to be built anew.

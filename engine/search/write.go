@@ -86,7 +86,7 @@ func (w *writer) scan(ctx context.Context, text string, args []any, into ...any)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
-	return err == nil, err
+	return err == nil, unlike(err)
 }
 
 // put brings an item's rows to what its records say; r nil: it is gone.
