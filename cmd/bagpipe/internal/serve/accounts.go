@@ -238,7 +238,7 @@ func (c *tokenAdd) Run(on *screen.Screen, around screen.Around) error {
 	}
 	for _, other := range slices.Sorted(maps.Keys(before)) {
 		if before[other].Name == c.Name {
-			on.Talk("%s had a token before, %s, which is good as well until: bagpipe token remove %s", c.Name, other, other)
+			on.Talk("%s has another token, %s, which stays good; to remove it: bagpipe token remove %s", c.Name, other, other)
 		}
 	}
 	on.Talk("token %s of %s (%s); it is shown this once", id, c.Name, t.Role)
