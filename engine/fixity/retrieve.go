@@ -133,7 +133,11 @@ func (h handing) copy(ctx context.Context, from layout.Name, out Retrieved) (_ R
 	}
 	good, err := h.c.sound(ctx, h.r, out.Version, from, nil, into)
 	if absent(err) {
-		return out, fault.New(fault.NotFound, fmt.Sprintf("version %d of item %s has no copy there", out.Version, id.Short()), fault.Remedy{Verb: fault.Show, Item: id})
+		where := ""
+		if from != "" {
+			where = " on target " + string(from)
+		}
+		return out, fault.New(fault.NotFound, fmt.Sprintf("version %d of item %s has no copy%s", out.Version, id.Short(), where))
 	}
 	if err != nil {
 		return out, err

@@ -162,8 +162,11 @@ func (c *fixityRun) print(on *screen.Screen, r fixity.Result) {
 		for _, name := range names {
 			if found, there := r.Copies[name]; there {
 				copies = append(copies, name+" "+found.Outcome)
-				if found.Message != "" && found.Outcome == layout.FixityPassed {
+				switch {
+				case found.Message != "" && found.Outcome == layout.FixityPassed:
 					copies[len(copies)-1] = name + " " + found.Message
+				case found.Message != "" && found.Outcome == layout.FixityDown:
+					copies[len(copies)-1] += " (" + screen.Local(found.Message) + ")"
 				}
 			}
 		}
