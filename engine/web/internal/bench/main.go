@@ -194,6 +194,9 @@ func (b *bench) serve() (stop func() error, err error) {
 	}
 	b.at, b.pid = "http://"+link.Host, cmd.Process.Pid
 	b.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1024}, Timeout: 2 * time.Minute}
+	if _, _, err := b.ask("GET", "/items", ""); err != nil { // which waits for what is made once
+		return nil, errors.Join(err, cmd.Process.Kill())
+	}
 	return func() error {
 		if err := cmd.Process.Signal(os.Interrupt); err != nil {
 			return err
