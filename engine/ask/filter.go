@@ -183,19 +183,26 @@ func (f Filter) asksFor(ref string) bool {
 }
 
 // selected gives the items that fit, oldest first.
-func (li *Lists) selected(f Filter) (iter.Seq[*queue.Item], error) { return li.selectedAfter(f, nil) }
+func (li *Lists) selected(f Filter) (iter.Seq[*queue.Item], error) {
+	items, _, err := li.selectedAfter(f, nil, 0)
+	return items, err
+}
 
-// selectedAfter is selected of the items that come after one; nil: of all.
-func (li *Lists) selectedAfter(f Filter, last *queue.Item) (iter.Seq[*queue.Item], error) {
+// selectedAfter is selected of the items that come after one; nil: of all, of which the table, if it is asked, leaves out
+// the first skip.
+func (li *Lists) selectedAfter(f Filter, last *queue.Item, skip int) (items iter.Seq[*queue.Item], skipped int, err error) {
 	if t, w, ok, err := li.tallied(f, false); ok || err != nil {
-		return t.list(li.index.Loaded(), w, last, 0), err
+		if last != nil {
+			skip = 0
+		}
+		return t.list(li.index.Loaded(), w, last, skip), skip, err
 	}
 	if err := li.CheckFilter(f); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	a, err := li.Asker(f.Asked)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	li.index.Loaded().Settle(a.Now)
 	all := li.index.Loaded().With(f.traits())
@@ -209,7 +216,7 @@ func (li *Lists) selectedAfter(f Filter, last *queue.Item) (iter.Seq[*queue.Item
 				return
 			}
 		}
-	}, nil
+	}, 0, nil
 }
 
 // Items lists items.

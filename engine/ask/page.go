@@ -95,11 +95,7 @@ func (li *Lists) paged(f Filter, page Page) (items iter.Seq[*queue.Item], skippe
 		}
 	}
 	if len(page.Sort) == 0 {
-		if t, w, ok, err := li.tallied(f, false); err == nil && ok && last == nil {
-			return t.list(li.index.Loaded(), w, nil, page.From), page.From, nil
-		}
-		items, err = li.selectedAfter(f, last)
-		return items, 0, err
+		return li.selectedAfter(f, last, page.From)
 	}
 	if items, err = li.selected(f); err != nil {
 		return nil, 0, err
