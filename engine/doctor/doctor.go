@@ -23,6 +23,8 @@ const (
 	Good  = "good"
 	Poor  = "poor"  // it works, and a person should know
 	Wrong = "wrong" // it does not work
+
+	Unseen = "unseen" // it was not looked at
 )
 
 // Finding is one thing that was looked at.

@@ -16,8 +16,7 @@ import (
 	"bagpipe/steps/target"
 )
 
-// targets looks at those of the settings. Of servers it says that it asks none: one that does not answer would be
-// waited for.
+// targets looks at those of the settings. Of servers it says that it asks none.
 func (d *Doctor) targets() {
 	s := d.settings.Current().Settings
 	for _, name := range slices.Sorted(maps.Keys(s.Targets)) {
@@ -25,7 +24,7 @@ func (d *Doctor) targets() {
 		if about := "target " + name; c.Kind == target.KindFolder {
 			d.folderTarget(about, c.Path, s.Free())
 		} else {
-			d.say(about, Good, "of kind %s: it is not asked here", c.Kind)
+			d.say(about, Unseen, "a server (%s): one that does not answer would be waited for", c.Kind)
 		}
 	}
 }
