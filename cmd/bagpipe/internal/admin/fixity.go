@@ -51,7 +51,7 @@ type fixityRun struct {
 	Mend      bool          `help:"Replace damaged copies on targets from a sound copy."`
 	Workspace bool          `help:"Compare the files of the workspace and the store with the records, by names, and have git check the history; no payload is read and nothing recorded."`
 	JSON      bool          `name:"json" help:"Print JSON, one object a line."`
-	Quiet     bool          `short:"q" help:"Print damaged copies alone."`
+	Quiet     bool          `short:"q" help:"Print damaged copies alone, and how many could not be read."`
 
 	sample float64
 }
@@ -75,7 +75,7 @@ func (c *fixityRun) Validate() error {
 	return nil
 }
 
-// Run prints each item, and ends with exit code 4 when one is damaged.
+// Run prints each item, and ends with exit code 4 when one is damaged, or a copy could not be read.
 func (c *fixityRun) Run(ctx context.Context, on *screen.Screen, open Open) error {
 	return open.with(ctx, func(e *engine.Engine) error {
 		if c.Workspace {
@@ -90,10 +90,16 @@ func (c *fixityRun) Run(ctx context.Context, on *screen.Screen, open Open) error
 			which.Items = append(which.Items, id)
 		}
 		checked, damaged := 0, 0
+		unread := map[string]int{} // by the name of the copy
 		told := func(r fixity.Result) {
 			checked++
 			if len(r.Failed()) > 0 {
 				damaged++
+			}
+			for name, found := range r.Copies {
+				if found.Outcome == layout.FixityDown {
+					unread[name]++
+				}
 			}
 			c.print(on, r)
 		}
@@ -111,7 +117,12 @@ func (c *fixityRun) Run(ctx context.Context, on *screen.Screen, open Open) error
 		if passed > 0 && !c.Quiet {
 			on.Talk("%s worked on, and passed over", screen.CountVerb(passed, "item is being", "items are being"))
 		}
-		if damaged > 0 {
+		for _, name := range slices.Sorted(maps.Keys(unread)) {
+			if !c.JSON {
+				fmt.Fprintf(on.Out, "not read  %s: %s\n", name, screen.CountVerb(unread[name], "copy", "copies"))
+			}
+		}
+		if damaged > 0 || len(unread) > 0 {
 			return screen.ExitSomeFailed
 		}
 		return nil
