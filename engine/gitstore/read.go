@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"path/filepath"
 
+	"bagpipe/engine/fault"
 	"bagpipe/engine/gitstore/internal/history"
 	"bagpipe/engine/gitstore/internal/odb"
 	"bagpipe/engine/gitstore/internal/ref"
@@ -129,7 +131,11 @@ func (s *Store) History(ctx context.Context, o HistoryOptions) iter.Seq2[Commit,
 			}
 			o.From = v.commit
 		}
-		if err := history.Walk(ctx, s.repo, o, func(c Commit) bool { return yield(c, nil) }); err != nil {
+		err := history.Walk(ctx, s.repo, o, func(c Commit) bool { return yield(c, nil) })
+		if errors.Is(err, odb.ErrMissing) && s.repo.Exists(filepath.Join(s.repo.Git, "shallow")) {
+			err = fault.New(fault.Refused, "this clone is shallow: it lacks the older part of the history, which git fetch --unshallow brings")
+		}
+		if err != nil {
 			yield(Commit{}, err)
 		}
 	}
