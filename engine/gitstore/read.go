@@ -133,7 +133,7 @@ func (s *Store) History(ctx context.Context, o HistoryOptions) iter.Seq2[Commit,
 		}
 		err := history.Walk(ctx, s.repo, o, func(c Commit) bool { return yield(c, nil) })
 		if errors.Is(err, odb.ErrMissing) && s.repo.Exists(filepath.Join(s.repo.Git, "shallow")) {
-			err = fault.New(fault.Refused, "this clone is shallow: it lacks the older part of the history, which git fetch --unshallow brings")
+			err = fault.New(fault.Refused, "this clone is shallow: it lacks the older part of the history; fetch all of it")
 		}
 		if err != nil {
 			yield(Commit{}, err)
