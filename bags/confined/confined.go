@@ -48,7 +48,7 @@ func Command(ctx context.Context, variable, value string, files ...*os.File) (*e
 // Exhausted reports whether the last words of a process say that it had no memory left.
 func Exhausted(text string) bool {
 	for _, sign := range []string{"out of memory", "cannot allocate memory", "cannot map pages", "failed to allocate",
-		"SIGSEGV: segmentation violation", "failed to create new OS thread"} { // of Go's runtime itself, which had no memory for its own
+		"SIGSEGV: segmentation violation", "failed to create new OS thread", "pthread_create failed"} { // of the runtime itself, which had no memory for its own
 		if strings.Contains(text, sign) {
 			return true
 		}
