@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/ask"
+	"bagpipe/engine/fault"
 	"bagpipe/layout"
 )
 
@@ -28,6 +30,9 @@ func (c *whyCmd) Run(ctx context.Context, a *app) error {
 	}
 	return a.looking(ctx, func(e *engine.Engine) error {
 		id, err := e.Ask.Resolve(ctx, c.Item)
+		if fault.Is(err, fault.NotFound) {
+			return c.drops(ctx, a, e, err)
+		}
 		if err != nil {
 			return err
 		}
@@ -59,6 +64,21 @@ func (c *whyCmd) Run(ctx context.Context, a *app) error {
 		}
 		return nil
 	})
+}
+
+// drops says why what has the name of no item is none yet, or else what none said.
+func (c *whyCmd) drops(ctx context.Context, a *app, e *engine.Engine, none error) error {
+	rows, err := e.Ask.Called(ctx, c.Item)
+	if err != nil || len(rows) == 0 {
+		return errors.Join(none, err)
+	}
+	if c.JSON {
+		return a.JSON(map[string]any{"drops": rows})
+	}
+	for _, r := range rows {
+		fmt.Fprintln(a.Out, screen.Local(r.String()))
+	}
+	return nil
 }
 
 type stalledCmd struct {

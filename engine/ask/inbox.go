@@ -1,8 +1,10 @@
 package ask
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +17,7 @@ type InboxRow struct {
 	Collection layout.Name `json:"collection,omitempty"`
 	Batch      layout.Name `json:"batch,omitempty"` // of a drop in a batch's folder
 	Name       string      `json:"name"`            // percent-encoded
-	State      string      `json:"state"`           // settled, waiting, barred (a person must do something), taken (its original stays) or bad
+	State      string      `json:"state"`           // settled, waiting, barred (a person must do something), taken (its original stays), bad or rejected
 	Reason     string      `json:"reason"`
 	Remedies   []Remedy    `json:"-"`
 	Late       bool        `json:"late,omitempty"` // on its way for longer than inbox: growing:
@@ -60,6 +62,24 @@ func (dr *Drops) Rejections() ([]inbox.Rejection, error) {
 		return nil, err
 	}
 	return box.Rejections()
+}
+
+// Called is the drops of a name, NAME or COLLECTION/NAME, that are no items: what lies in the
+// inbox, and what was set aside, of state rejected with where it is kept.
+func (dr *Drops) Called(ctx context.Context, name string) ([]InboxRow, error) {
+	var s Status
+	if err := dr.statusOfInbox(ctx, &s); err != nil {
+		return nil, err
+	}
+	rows := s.Inbox
+	for _, r := range s.Rejected {
+		collection, drop, _ := strings.Cut(r.Drop, "/")
+		rows = append(rows, InboxRow{Collection: layout.Name(collection), Batch: r.Batch, Name: drop, State: "rejected",
+			Reason: fmt.Sprintf("was rejected: %s (kept as %s)", cmp.Or(r.Reason, "why is not known"), r.Where), Changed: r.Time})
+	}
+	return slices.DeleteFunc(rows, func(r InboxRow) bool {
+		return name != r.Name && name != string(r.Collection)+"/"+r.Name
+	}), nil
 }
 
 // statusOfInbox looks at the inbox as a run would, and takes nothing.
