@@ -140,17 +140,13 @@ func TestAsideIsSwept(t *testing.T) {
 	}
 }
 
-// atEachWrite tries with the k-th write of an act, for each k until there is none, and in short tests for each short-th; every
-// try has a place of its own.
+// atEachWrite tries with the k-th write of an act, for each k until there is none, and in short tests for each short-th from the
+// one that the test's name gives; every try has a place of its own.
 func atEachWrite(t *testing.T, kind swept, form string, short int, try func(c target.Config, at string, k int) (more bool)) {
 	t.Helper()
-	step := 1
-	if testing.Short() {
-		step = short
-	}
 	c, dir := kind.open(t)
 	c.Layout = form
-	for more, k := true, 1; more; k += step {
+	for more, k := true, firstInShort(t, short); more; k += everyInShort(short) {
 		at := filepath.Join(dir, fmt.Sprint("k", k))
 		if kind.kind == target.KindS3 {
 			c.Prefix = fmt.Sprintf("k%d/", k)
@@ -169,7 +165,7 @@ func TestTwoEngines(t *testing.T) {
 			for _, other := range []string{"same", "next", "revised"} {
 				t.Run(kind.kind+"/"+form+"/"+other, func(t *testing.T) {
 					t.Parallel()
-					atEachWrite(t, kind, form, 4, func(c target.Config, at string, k int) bool { return twoEngines(t, c, at, other, k) })
+					atEachWrite(t, kind, form, 9, func(c target.Config, at string, k int) bool { return twoEngines(t, c, at, other, k) })
 				})
 			}
 		}

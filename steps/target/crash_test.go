@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -53,7 +54,7 @@ func TestKilledAtEachWrite(t *testing.T) {
 					sweepOnce(t, kind, form)
 					return
 				}
-				for k := 1; ; k += everyInShort(5) {
+				for k := firstInShort(t, 8); ; k += everyInShort(8) {
 					if !killedAt(t, kind, form, k) {
 						return
 					}
@@ -71,10 +72,15 @@ func everyInShort(n int) int {
 	return 1
 }
 
+// firstInShort is where a sweep by everyInShort begins: tests of other names look at other writes.
+func firstInShort(t *testing.T, n int) int {
+	return 1 + int(crc32.ChecksumIEEE([]byte(t.Name())))%everyInShort(n)
+}
+
 // sweepOnce sweeps on one server, an item after the other.
 func sweepOnce(t *testing.T, kind swept, form string) {
 	c, dir := kind.open(t)
-	for k := 1; ; k += everyInShort(5) {
+	for k := firstInShort(t, 8); ; k += everyInShort(8) {
 		c.Prefix = fmt.Sprintf("k%d/", k)
 		s := sweep{T: t, c: c, dir: filepath.Join(dir, c.Prefix), k: k}
 		s.c.Layout = form
@@ -98,7 +104,7 @@ func TestFullAtEachWrite(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/%s/%v", kind.kind, form, fails), func(t *testing.T) {
 					t.Parallel()
 					c, dir := kind.open(t)
-					for more, k := true, 1; more; k += everyInShort(5) {
+					for more, k := true, firstInShort(t, 9); more; k += everyInShort(9) {
 						s := sweep{T: t, c: c, dir: filepath.Join(dir, fmt.Sprint("k", k)), k: k, fails: fails}
 						s.c.Layout = form
 						if kind.kind == target.KindS3 {
@@ -123,7 +129,7 @@ func TestPowerCutAtEachWrite(t *testing.T) {
 			t.Parallel()
 			c, dir := sweptKinds()[0].open(t)
 			c.Layout = form
-			for more, k := true, 1; more; k += everyInShort(3) {
+			for more, k := true, firstInShort(t, 4); more; k += everyInShort(4) {
 				s := sweep{T: t, c: c, dir: filepath.Join(dir, fmt.Sprint("k", k)), k: k, power: true}
 				s.c.Path = s.dir
 				more = s.run()

@@ -41,7 +41,7 @@ func TestCutAtBytes(t *testing.T) {
 	}
 }
 
-// cutEach puts a bag whole to see how many bytes go, then cuts puts and checks at twenty-five places.
+// cutEach puts a bag whole to see how many bytes go, then cuts puts and checks at twenty-five places, in short tests at eight.
 func cutEach(t *testing.T, cut *targettest.Cut, config func(k int64) target.Config) {
 	b := targettest.NewBag(t, "one", targettest.Now(), map[string]string{"a": "A", "d/b": strings.Repeat("B", 100_000)})
 	to := open(t, config(0))
@@ -49,7 +49,10 @@ func cutEach(t *testing.T, cut *targettest.Cut, config func(k int64) target.Conf
 	_, err := to.Put(t.Context(), b)
 	must(t, err)
 	whole := cut.Went()
-	const places = 25
+	places := int64(25)
+	if testing.Short() {
+		places = 8
+	}
 	for k := int64(1); k <= places; k++ {
 		to := open(t, config(k))
 		cut.After(whole * k / (places + 1))
