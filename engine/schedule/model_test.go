@@ -107,13 +107,15 @@ var transitions = map[string][]string{
 // looks at each minute: with clocks that leap ahead and back, machines that sleep, schedules that
 // are stopped, started and changed, and keepers that are killed.
 func TestTheKeeperAgainstAModel(t *testing.T) {
+	t.Parallel()
 	for name, nights := range transitions {
 		if testing.Short() && name != "Europe/Berlin" {
 			continue
 		}
 		for i, night := range nights {
 			t.Run(fmt.Sprintf("%s/%d", strings.ReplaceAll(name, "/", "-"), i), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) { night := night; oneNight(t, name, night, int64(i+len(name))) })
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { oneNight(t, name, night, int64(i+len(name))) })
 			})
 		}
 	}
