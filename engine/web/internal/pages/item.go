@@ -56,7 +56,6 @@ func (p *Pages) item(_ http.ResponseWriter, r *http.Request) (string, any, error
 		return "", nil, err
 	}
 	v.Why, v.Facts = why.Said(p.d.Words), factsOf(v.Manifest)
-	sayOnce(v.Why.Steps)
 	v.Why.Steps = together(v.Why.Steps)
 	for name, at := range v.Milestones {
 		v.Marks = append(v.Marks, mark{name, at})
@@ -65,20 +64,15 @@ func (p *Pages) item(_ http.ResponseWriter, r *http.Request) (string, any, error
 	return "item", v, nil
 }
 
-// sayOnce leaves what helps several steps at the first of them.
-func sayOnce(steps []ask.WaitingSaid) {
+// together says what helps several steps at the first of them, and makes one row of
+// neighbours that wait for the same and that nothing further helps.
+func together(steps []ask.WaitingSaid) (rows []ask.WaitingSaid) {
 	said := map[fault.Remedy]bool{}
-	for i := range steps {
-		if s := &steps[i]; said[s.Remedy] {
+	for _, s := range steps {
+		if said[s.Remedy] {
 			s.Remedy, s.Command = fault.Remedy{}, ""
 		}
-		said[steps[i].Remedy] = true
-	}
-}
-
-// together makes one of neighbours that wait for the same, and that nothing further helps.
-func together(steps []ask.WaitingSaid) (rows []ask.WaitingSaid) {
-	for _, s := range steps {
+		said[s.Remedy] = true
 		if n := len(rows); n > 0 && rows[n-1].Workflow == s.Workflow && rows[n-1].Why == s.Why && s.Command == "" && s.Instead == "" {
 			rows[n-1].Step += ", " + s.Step
 			continue
