@@ -28,7 +28,7 @@ func (c *ocflValidateCmd) Run(ctx context.Context, on *screen.Screen) error {
 	}
 	if c.JSON {
 		err = on.JSON(r)
-	} else {
+	} else if r.Valid || !hintBelow(on, c.Path) {
 		for _, f := range r.Findings {
 			fmt.Fprintf(on.Out, "%-7s  %-5s  %s: %s\n", f.Severity, f.Code, f.Object, f.Text)
 		}
@@ -39,19 +39,20 @@ func (c *ocflValidateCmd) Run(ctx context.Context, on *screen.Screen) error {
 		fmt.Fprintf(on.Out, "%s: %s, %s\n", c.Path, screen.Count(r.Objects, "object"), word)
 	}
 	if err == nil && !r.Valid {
-		hintBelow(on, c.Path)
 		return screen.ExitError
 	}
 	return err
 }
 
-// hintBelow names a storage root that stands in the folder, as it does in that of a target.
-func hintBelow(on *screen.Screen, dir string) {
+// hintBelow names the storage roots that stand in the folder, as one does in that of a target. Then
+// what the folder itself lacks is of no use.
+func hintBelow(on *screen.Screen, dir string) (is bool) {
 	if marks, _ := filepath.Glob(filepath.Join(dir, "0=ocfl*")); len(marks) > 0 {
-		return
+		return false
 	}
 	below, _ := filepath.Glob(filepath.Join(dir, "*", "0=ocfl_1*"))
 	for _, mark := range below {
 		on.Talk("%s is no storage root; %s is one: bagpipe ocfl validate %s", dir, filepath.Dir(mark), filepath.Dir(mark))
 	}
+	return len(below) > 0
 }
