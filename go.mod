@@ -56,6 +56,7 @@ require (
 	golang.org/x/term v0.47.0
 	golang.org/x/tools v0.51.0
 	google.golang.org/protobuf v1.36.12
+	modernc.org/libc v1.74.1
 	modernc.org/sqlite v1.55.0
 	pgregory.net/rapid v1.3.0
 )
@@ -128,7 +129,6 @@ require (
 	google.golang.org/grpc v1.83.2 // indirect
 	gopkg.in/yaml.v2 v2.4.0 // indirect
 	honnef.co/go/tools v0.8.2 // indirect
-	modernc.org/libc v1.74.1 // indirect
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.11.0 // indirect
 )

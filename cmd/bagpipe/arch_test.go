@@ -60,7 +60,7 @@ var single = map[string]string{
 	"github.com/minio/minio-go/":    "bagpipe/steps/target",
 	"github.com/pkg/sftp":           "bagpipe/steps/target",
 	"github.com/srerickson/ocfl-go": "bagpipe/steps/target",
-	"modernc.org/sqlite":            "bagpipe/engine/search",
+	"modernc.org/":                  "bagpipe/engine/search",
 }
 
 // forbidden are the modules that were tried and rejected.

@@ -17,10 +17,7 @@ import (
 	"bagpipe/layout/disk"
 )
 
-const (
-	indexFile = "index.db"
-	pageBytes = 4096 // of a page of the database: SQLite's own default
-)
+const indexFile = "index.db"
 
 func (s *Searches) path() string { return filepath.Join(s.ledger.Path(layout.SearchDir), indexFile) }
 
@@ -165,7 +162,7 @@ func (s *Searches) buildAt(ctx context.Context, v gitstore.View, name string, le
 	if err := removeIfThere(name); err != nil {
 		return 0, err
 	}
-	db, conn, err := openDB(ctx, name, "journal_mode(OFF)", "synchronous(OFF)", "page_size(8192)", "cache_size(-131072)", "locking_mode(EXCLUSIVE)")
+	db, conn, err := openDB(ctx, name, "journal_mode(OFF)", "synchronous(OFF)", "cache_size(-131072)", "locking_mode(EXCLUSIVE)")
 	if err != nil {
 		return 0, err
 	}

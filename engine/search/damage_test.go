@@ -5,12 +5,18 @@ import (
 	crand "crypto/rand"
 	"database/sql"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
+	"slices"
 	"testing"
+	"time"
 
 	"bagpipe/engine"
 	"bagpipe/engine/query"
+	"bagpipe/engine/search"
 	"bagpipe/layout"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestIndexIsBuiltAnewWhereValuesAreOthers: an index that SQLite takes for whole, but that has other values than were
@@ -33,7 +39,7 @@ func TestIndexIsBuiltAnewWhereValuesAreOthers(t *testing.T) {
 			"UPDATE item SET doc=x'ff'||doc",
 			"UPDATE part SET live=x'0303'",
 		} {
-			db, err := sql.Open("sqlite", filepath.Join(l.root, layout.SearchDir, "index.db"))
+			db, err := sql.Open("sqlite", "file:"+filepath.Join(l.root, layout.SearchDir, "index.db")+"?vfs=bagpipe") // whose pages have sums
 			l.must(err)
 			_, err = db.Exec(damage)
 			l.must(err)
@@ -41,6 +47,65 @@ func TestIndexIsBuiltAnewWhereValuesAreOthers(t *testing.T) {
 			if hits, _ := l.find(e, query.Query{}, 0); len(hits) != want {
 				t.Errorf("%s: found %d of %d", damage, len(hits), want)
 			}
+		}
+	})
+}
+
+// TestIndexOfWhichABitFlipped: whichever byte of the index is another one than was written, and whichever page lies in
+// place of another, searches answer as from the records; where it was read, the index is built anew.
+func TestIndexOfWhichABitFlipped(t *testing.T) {
+	places := 40
+	if testing.Short() {
+		places = 12
+	}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	l := &library{TB: t, Rand: rand.New(rand.NewPCG(seed, 0)), root: filepath.Join(t.TempDir(), "ws")}
+	l.must(engine.Init(context.Background(), l.root, l.options(false)))
+	for range 100 {
+		id, err := layout.NewItemID(crand.Reader)
+		l.must(err)
+		l.items = append(l.items, id)
+	}
+	index := filepath.Join(l.root, layout.SearchDir, "index.db")
+	var queries []query.Query
+	for range 8 {
+		queries = append(queries, l.query())
+	}
+	type answer struct {
+		hits   []search.Hit
+		facets []search.Facet
+	}
+	ask := func(e *engine.Engine) (all []answer) {
+		for _, q := range queries {
+			hits, facets := l.find(e, q, 0)
+			all = append(all, answer{hits, facets})
+		}
+		return all
+	}
+	l.do(false, func(e *engine.Engine) { l.commit(e, l.items, false) })
+	var want []answer
+	l.do(true, func(e *engine.Engine) { want = ask(e) }) // it may not write, and has no index
+	l.do(false, func(e *engine.Engine) {
+		ask(e)
+		whole, err := os.ReadFile(index)
+		l.must(err)
+		built := 0
+		e.Search.Building = func() { built++ }
+		for i := range places {
+			at, bit := l.IntN(len(whole)), byte(1)<<l.IntN(8)
+			data := slices.Clone(whole)
+			if data[at] ^= bit; i%4 == 0 {
+				const page = 8192
+				copy(data[at/page*page:], whole[l.IntN(len(whole)/page)*page:][:page])
+			}
+			l.must(os.WriteFile(index, data, 0o666))
+			if diff := cmp.Diff(want, ask(e), cmp.AllowUnexported(answer{})); diff != "" {
+				t.Fatalf("byte %d of %d, bit %#x: -records +index\n%s", at, len(whole), bit, diff)
+			}
+		}
+		if built < places/4 {
+			t.Errorf("of %d damaged indexes %d were built anew", places, built)
 		}
 	})
 }

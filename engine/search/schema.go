@@ -18,7 +18,7 @@ import (
 )
 
 // version is of the index's form; another is built anew.
-const version = "3"
+const version = "4"
 
 // schema is the index's tables. Longitude, latitude and days are kept outward in the R*Trees,
 // which round; item has them exactly.
@@ -66,7 +66,11 @@ var errFull = errors.New("a part of the search index is full")
 
 // openDB opens the index's file. Where a writer is at work, it is waited for.
 func openDB(ctx context.Context, path string, pragmas ...string) (*sql.DB, *sql.Conn, error) {
-	q := url.Values{"_pragma": append([]string{"busy_timeout(20000)", "temp_store(2)", "cache_size(-65536)"}, pragmas...)}
+	files, err := checkedFiles()
+	if err != nil {
+		return nil, nil, err
+	}
+	q := url.Values{"vfs": {files.name}, "_pragma": append([]string{"busy_timeout(20000)", "temp_store(2)", "cache_size(-65536)"}, pragmas...)}
 	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: q.Encode()}).String())
 	if err != nil {
 		return nil, nil, err

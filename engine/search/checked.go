@@ -1,0 +1,135 @@
+package search
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"sync"
+	"unsafe"
+
+	"modernc.org/libc"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// The rules are: SQLite leaves the last bytes of each page of the index free ("reserved space",
+// https://www.sqlite.org/fileformat2.html). A file system of ours keeps there the CRC-32C of the rest and of the
+// page's place, and a page that has another sum is damage, as SQLite itself does not see it in most. The file system is SQLite's
+// own but for how a page of a database is read and written; journals have sums already.
+
+const (
+	pageBytes   = 8192 // of a page of the index
+	sumBytes    = 4
+	headerBytes = 100 // that SQLite reads first of all, to learn the size of a page
+)
+
+// The functions of SQLite's file system that are replaced, as SQLite calls them.
+type (
+	opener = func(tls *libc.TLS, vfs, name, file uintptr, flags int32, outFlags uintptr) int32
+	reader = func(tls *libc.TLS, file, buf uintptr, n int32, offset sqlite3.Tsqlite3_int64) int32
+)
+
+// checked is the file system. SQLite has its parts by their addresses alone: it is never to be collected.
+type checked struct {
+	name string
+	vfs  sqlite3.Tsqlite3_vfs
+	open opener
+
+	mu  sync.Mutex           // guards own
+	own map[uintptr]*methods // of a database's file, by the address of those that SQLite gives it
+}
+
+type methods struct {
+	sqlite3.Tsqlite3_io_methods
+	read, write reader
+}
+
+// checkedFiles registers the file system with SQLite, once in a process.
+var checkedFiles = sync.OnceValues(func() (*checked, error) {
+	tls := libc.NewTLS()
+	defer tls.Close()
+	c := &checked{name: "bagpipe", own: map[uintptr]*methods{}}
+	name, err := libc.CString(c.name)
+	own := sqlite3.Xsqlite3_vfs_find(tls, 0)
+	if err != nil || own == 0 {
+		return nil, errors.Join(errors.New("SQLite has no file system"), err)
+	}
+	c.vfs = *at[sqlite3.Tsqlite3_vfs](own)
+	open := *(*opener)(unsafe.Pointer(&c.vfs.FxOpen))
+	c.open = func(tls *libc.TLS, vfs, name, file uintptr, flags int32, outFlags uintptr) int32 {
+		rc := open(tls, vfs, name, file, flags, outFlags)
+		if rc == sqlite3.SQLITE_OK && flags&sqlite3.SQLITE_OPEN_MAIN_DB != 0 {
+			f := at[sqlite3.Tsqlite3_file](file)
+			f.FpMethods = uintptr(unsafe.Pointer(c.checking(f.FpMethods)))
+		}
+		return rc
+	}
+	c.vfs.FxOpen, c.vfs.FzName = *(*uintptr)(unsafe.Pointer(&c.open)), name
+	if rc := sqlite3.Xsqlite3_vfs_register(tls, uintptr(unsafe.Pointer(&c.vfs)), 0); rc != sqlite3.SQLITE_OK {
+		return nil, fmt.Errorf("register a file system with SQLite: error %d", rc)
+	}
+	return c, nil
+})
+
+// checking gives the methods in place of SQLite's own.
+func (c *checked) checking(own uintptr) *methods {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m := c.own[own]
+	if m == nil {
+		m = &methods{Tsqlite3_io_methods: *at[sqlite3.Tsqlite3_io_methods](own)}
+		m.FiVersion = 1 // no page is mapped into memory
+		m.read = checkedReader(*(*reader)(unsafe.Pointer(&m.FxRead)))
+		m.write = summingWriter(*(*reader)(unsafe.Pointer(&m.FxWrite)))
+		m.FxRead, m.FxWrite = *(*uintptr)(unsafe.Pointer(&m.read)), *(*uintptr)(unsafe.Pointer(&m.write))
+		c.own[own] = m
+	}
+	return m
+}
+
+func checkedReader(read reader) reader {
+	return func(tls *libc.TLS, file, buf uintptr, n int32, offset sqlite3.Tsqlite3_int64) int32 {
+		rc := read(tls, file, buf, n, offset)
+		data := unsafe.Slice(at[byte](buf), n)
+		switch {
+		case rc == sqlite3.SQLITE_OK && n >= 512:
+			if binary.LittleEndian.Uint32(data[n-sumBytes:]) != sumOf(data, offset) {
+				return sqlite3.SQLITE_CORRUPT
+			}
+		case rc == sqlite3.SQLITE_IOERR_SHORT_READ && n == headerBytes && offset == 0 && allZero(data):
+			// SQLite makes a new database as this says.
+			binary.BigEndian.PutUint16(data[16:], pageBytes)
+			data[20] = sumBytes
+		}
+		return rc
+	}
+}
+
+func summingWriter(write reader) reader {
+	return func(tls *libc.TLS, file, buf uintptr, n int32, offset sqlite3.Tsqlite3_int64) int32 {
+		if n >= 512 {
+			data := unsafe.Slice(at[byte](buf), n)
+			binary.LittleEndian.PutUint32(data[n-sumBytes:], sumOf(data, offset))
+		}
+		return write(tls, file, buf, n, offset)
+	}
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// sumOf is the sum of a page at an offset.
+func sumOf(page []byte, offset int64) uint32 {
+	return crc32.Update(uint32(offset/pageBytes), castagnoli, page[:len(page)-sumBytes])
+}
+
+func allZero(b []byte) bool {
+	for _, v := range b {
+		if v != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// at is what lies at an address of SQLite's.
+func at[T any](address uintptr) *T { return *(**T)(unsafe.Pointer(&address)) }
