@@ -54,67 +54,71 @@ func (s *set) each(visit func(place int) bool) {
 	}
 }
 
-// The two forms of a set in the index, by its first byte: the places, two bytes each, the lower
-// first; or a bit for each place up to the last, the lowest of a byte first.
-const (
-	asPlaces = 0
-	asBits   = 1
-)
+// A set in the index is the number of its words (two bytes, the lower first), the words, a bit for each place from the
+// first on, and then further places, two bytes each: so what comes to it is written behind it.
 
-// pack gives the shorter form.
+// packBytes is where of a set without words the places begin.
+const packBytes = 2
+
+// pack gives the shorter form: words alone, or places alone.
 func (s *set) pack() []byte {
 	n, last := s.count(), len(s)-1
 	for last > 0 && s[last] == 0 {
 		last--
 	}
 	if size := 8 * (last + 1); size <= 2*n {
-		b := make([]byte, 1, 1+size)
-		b[0] = asBits
+		b := binary.LittleEndian.AppendUint16(make([]byte, 0, packBytes+size), uint16(last+1))
 		for _, w := range s[:last+1] {
 			b = binary.LittleEndian.AppendUint64(b, w)
 		}
 		return b
 	}
-	b := make([]byte, 1, 1+2*n)
+	places := make([]uint16, 0, n)
 	s.each(func(place int) bool {
-		b = binary.LittleEndian.AppendUint16(b, uint16(place))
+		places = append(places, uint16(place))
 		return true
 	})
+	return packPlaces(places)
+}
+
+// packPlaces packs places without words.
+func packPlaces(places []uint16) []byte {
+	b := make([]byte, packBytes, packBytes+2*len(places))
+	for _, place := range places {
+		b = binary.LittleEndian.AppendUint16(b, place)
+	}
 	return b
 }
 
-// unpack adds what pack wrote.
-func (s *set) unpack(b []byte) error {
-	switch {
-	case len(b)%2 == 1 && b[0] == asPlaces:
-		for b = b[1:]; len(b) > 0; b = b[2:] {
-			s.add(int(binary.LittleEndian.Uint16(b)))
-		}
-		return nil
-	case len(b)%8 == 1 && b[0] == asBits && len(b) <= 1+maxPlaces/8:
-		for i := range len(b) / 8 {
-			s[i] |= binary.LittleEndian.Uint64(b[1+8*i:])
-		}
-		return nil
+// packed is what of a set pack wrote, and of the places that were written behind it.
+func packed(b []byte, word func(i int, w uint64), place func(int)) error {
+	if len(b)%2 != 0 || len(b) < packBytes {
+		return errOther
 	}
-	return errOther
+	n := int(binary.LittleEndian.Uint16(b))
+	if b = b[packBytes:]; n > maxPlaces/64 || len(b) < 8*n {
+		return errOther
+	}
+	for i := range n {
+		word(i, binary.LittleEndian.Uint64(b[8*i:]))
+	}
+	for b = b[8*n:]; len(b) > 0; b = b[2:] {
+		place(int(binary.LittleEndian.Uint16(b)))
+	}
+	return nil
+}
+
+// unpack adds a packed set.
+func (s *set) unpack(b []byte) error {
+	return packed(b, func(i int, w uint64) { s[i] |= w }, s.add)
 }
 
 // meets counts the documents of s that are in a packed set.
 func (s *set) meets(b []byte) (n int, err error) {
-	switch {
-	case len(b)%2 == 1 && b[0] == asPlaces:
-		for b = b[1:]; len(b) > 0; b = b[2:] {
-			if s.has(int(binary.LittleEndian.Uint16(b))) {
-				n++
-			}
+	err = packed(b, func(i int, w uint64) { n += bits.OnesCount64(s[i] & w) }, func(place int) {
+		if s.has(place) {
+			n++
 		}
-		return n, nil
-	case len(b)%8 == 1 && b[0] == asBits && len(b) <= 1+maxPlaces/8:
-		for i := range len(b) / 8 {
-			n += bits.OnesCount64(s[i] & binary.LittleEndian.Uint64(b[1+8*i:]))
-		}
-		return n, nil
-	}
-	return 0, errOther
+	})
+	return n, err
 }

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Documents are unpacked as they were packed, in either form, and counted packed as unpacked; other bytes are refused.
+// Documents are unpacked as they were packed, in either form and with others written behind them, and counted packed as
+// unpacked; other bytes are refused.
 func TestSets(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{0, 1, 3, 100, 5000, maxPlaces} {
@@ -15,13 +16,18 @@ func TestSets(t *testing.T) {
 				s.add(r.IntN(most))
 				other.add(r.IntN(most))
 			}
+			s.remove(maxPlaces - 1)
 			b := s.pack()
 			var got set
 			if err := got.unpack(b); err != nil || got != s {
 				t.Errorf("%d of %d documents: %d come back, %v", s.count(), most, got.count(), err)
 			}
-			if len(b) > 1+2*s.count()+8 || len(b) > 9+most/8 {
+			if len(b) > packBytes+2*s.count() || len(b) > packBytes+8+most/8 {
 				t.Errorf("%d of %d documents take %d bytes", s.count(), most, len(b))
+			}
+			b = append(b, packPlaces([]uint16{maxPlaces - 1})[packBytes:]...)
+			if s.add(maxPlaces - 1); got.unpack(b) != nil || got != s {
+				t.Errorf("%d of %d documents do not come back with one that was written behind them", s.count(), most)
 			}
 			common := s
 			common.and(&other)
@@ -34,7 +40,7 @@ func TestSets(t *testing.T) {
 			}
 		}
 	}
-	for _, bad := range []string{"", "\x00a", "\x01abc", "\x02", "\x01" + string(make([]byte, maxPlaces/8+8))} {
+	for _, bad := range []string{"", "\x00", "\x00\x00a", "\x01\x00abcdef", "\x01\x04" + string(make([]byte, maxPlaces/8+8))} {
 		var s set
 		if s.unpack([]byte(bad)) == nil {
 			t.Errorf("%.10q is taken for documents", bad)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -162,28 +163,24 @@ func (w *writer) leave(ctx context.Context) error {
 	if !w.fresh && w.next > 2*itemsOfPart+4*w.live.count() {
 		return errFull
 	}
+	put := "INSERT INTO list VALUES(?,?,?)"
+	if !w.fresh { // each list costs one statement
+		put += fmt.Sprintf(" ON CONFLICT DO UPDATE SET docs=CAST(docs||substr(excluded.docs,%d) AS BLOB)", packBytes+1)
+	}
 	for _, key := range slices.Sorted(maps.Keys(w.lists)) {
-		var docs set
-		put := "INSERT INTO list VALUES(?,?,?)"
-		if !w.fresh {
-			var was []byte
-			is, err := w.scan(ctx, "SELECT docs FROM list WHERE part=? AND key=?", []any{w.part, []byte(key)}, &was)
-			if err == nil && is {
-				err = docs.unpack(was)
+		docs := packPlaces(w.lists[key])
+		if w.fresh {
+			var s set
+			for _, at := range w.lists[key] {
+				s.add(int(at))
 			}
-			if err != nil {
-				return err
-			}
-			put = "INSERT OR REPLACE INTO list VALUES(?,?,?)"
+			docs = s.pack()
 		}
-		for _, at := range w.lists[key] {
-			docs.add(int(at))
-		}
-		if err := w.exec(ctx, put, w.part, []byte(key), docs.pack()); err != nil {
+		if err := w.exec(ctx, put, w.part, []byte(key), docs); err != nil {
 			return err
 		}
 	}
-	put := "INSERT INTO part VALUES(?,?,?)"
+	put = "INSERT INTO part VALUES(?,?,?)"
 	if !w.fresh {
 		put = "INSERT OR REPLACE INTO part VALUES(?,?,?)"
 	}
