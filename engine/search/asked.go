@@ -166,9 +166,16 @@ func (a *asked) findTerms(ctx context.Context) error {
 				keys = append(keys, term{path, text}.key())
 			}
 			a.terms = append(a.terms, keys)
-		case len(texts) == 1 && hasWords(path):
-			for _, word := range query.Words(texts[0]) {
-				a.terms = append(a.terms, []string{keyWord + word})
+		case hasWords(path):
+			var keys []string
+			for _, text := range texts {
+				keys = append(keys, valueKey(text))
+			}
+			a.terms = append(a.terms, keys)
+			if len(texts) == 1 {
+				for _, word := range query.Words(texts[0]) {
+					a.terms = append(a.terms, []string{keyWord + word})
+				}
 			}
 		}
 	})

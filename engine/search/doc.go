@@ -13,7 +13,7 @@
 //	item    one row an item: its document, bounds, time, digest of its manifest and inventory
 //	part    a part of the identifiers: its next document, the documents that are in force
 //	list    the documents of a part that have a word, a word in the label, a name and size, a tag,
-//	        collection, type, year or format (set.go)
+//	        collection, type, year or format, or a whole text with a sum (set.go)
 //	tag     the tags that items have, or had, as they are compared
 //	words   FTS5 without content: the label; all else that has several words. It finds what
 //	        stands in order. Words come folded, with a blank between them; U+E000 parts values,

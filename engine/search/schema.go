@@ -3,8 +3,10 @@ package search
 import (
 	"context"
 	"database/sql"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"net/url"
 	"os"
@@ -42,7 +44,13 @@ const (
 	keyTerm  = "t" // what items have in common: the facet, a zero, the value
 	keyAlike = "a" // the name and size
 	keyAfter = "u" // follows all of keyTerm
+	keyValue = "v" // the sum of a whole text, for conditions
 )
+
+// valueKey is of the items that have a text, and of one in a thousand others.
+func valueKey(text string) string {
+	return keyValue + string(binary.BigEndian.AppendUint16(nil, uint16(crc32.Checksum([]byte(text), castagnoli)&1023)))
+}
 
 func (t term) key() string { return keyTerm + t.facet + "\x00" + t.value }
 
