@@ -27,7 +27,7 @@ import (
 const (
 	// ackWait covers the exchange from a pull to a grant alone, not the run.
 	ackWait = 5 * time.Second
-	// mostAsked bounds the questions answered at once.
+	// mostAsked bounds the questions answered at once, and the beats beside them.
 	mostAsked = 512
 	// batchMost is how many offers are put into the stream together.
 	batchMost = 500
@@ -43,7 +43,6 @@ type Engine struct {
 	epoch  string
 	made   map[string]bool // the classes that have a consumer
 	answer sync.WaitGroup
-	asked  chan struct{}
 }
 
 // Engine connects this process to its server.
@@ -57,7 +56,7 @@ func (s *Server) Engine() (*Engine, error) {
 		nc.Close()
 		return nil, err
 	}
-	return &Engine{replicas: 1, conn: nc, js: js, made: map[string]bool{}, asked: make(chan struct{}, mostAsked)}, nil
+	return &Engine{replicas: 1, conn: nc, js: js, made: map[string]bool{}}, nil
 }
 
 // gatherTime is how long answers of several are waited for.
@@ -135,7 +134,7 @@ func DialEngine(ctx context.Context, o Outside, log *slog.Logger) (*Engine, erro
 		nc.Close()
 		return nil, fmt.Errorf("connect to %s: %w", strings.Join(o.URLs, ", "), err)
 	}
-	e := &Engine{conn: nc, js: js, made: map[string]bool{}, asked: make(chan struct{}, mostAsked), replicas: 1}
+	e := &Engine{conn: nc, js: js, made: map[string]bool{}, replicas: 1}
 	if len(o.URLs) >= manyServers {
 		e.replicas = manyServers
 	}
@@ -194,22 +193,30 @@ func (e *Engine) Connected() bool { return e.conn.IsConnected() }
 // Answers reports whether the server answers until ctx ends. What it sent before has come by then.
 func (e *Engine) Answers(ctx context.Context) bool { return e.conn.FlushWithContext(ctx) == nil }
 
-// Answer has f answer what workers ask.
+// Answer has f answer what workers ask. Beats have a subscription and goroutines of their own: thousands of claims that
+// wait for the disk would else have leases run out.
 func (e *Engine) Answer(f func(name layout.Name, verb string, data []byte) []byte) error {
-	_, err := e.conn.Subscribe(wire.AllAsks, func(m *nats.Msg) {
-		name, verb, ok := wire.Asker(m.Subject)
-		if !ok || m.Reply == "" {
-			return
-		}
-		e.asked <- struct{}{}
-		e.answer.Go(func() {
-			defer func() { <-e.asked }()
-			if reply := f(name, verb, m.Data); reply != nil {
-				_ = m.Respond(reply) // who asked asks again
+	beats := wire.AsksOf(wire.VerbBeat)
+	for subject, own := range map[string]bool{beats: true, wire.AllAsks: false} {
+		asked := make(chan struct{}, mostAsked)
+		_, err := e.conn.Subscribe(subject, func(m *nats.Msg) {
+			name, verb, ok := wire.Asker(m.Subject)
+			if !ok || m.Reply == "" || (verb == wire.VerbBeat) != own {
+				return
 			}
+			asked <- struct{}{}
+			e.answer.Go(func() {
+				defer func() { <-asked }()
+				if reply := f(name, verb, m.Data); reply != nil {
+					_ = m.Respond(reply) // who asked asks again
+				}
+			})
 		})
-	})
-	return err
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Tell sends orders to a worker; one that is not there hears them at its next beat.

@@ -11,7 +11,7 @@ import (
 	"bagpipe/engine/remote/wire"
 	"bagpipe/layout"
 
-	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nats.go"
 )
 
 // own is the embedded server, and an engine's connection to it.
@@ -77,7 +77,10 @@ func TestADeletedConsumerIsSeenAndMadeAnew(t *testing.T) {
 		t.Errorf("a queue whose consumer is gone: %+v", q)
 	}
 	filled("two")
-	w := &Worker{conn: e.conn, js: e.js, pulls: map[string]jetstream.Consumer{}}
+	w := &Worker{conn: e.conn, pulls: map[string][]chan *nats.Msg{}, cut: make(chan struct{})}
+	if err := w.listen(); err != nil {
+		t.Fatal(err)
+	}
 	for _, want := range []string{"two-1", "two-2"} {
 		p, ok, err := w.Pull(ctx, class, 5*time.Second)
 		if err != nil || !ok || string(p.Data()) != want {
@@ -168,5 +171,33 @@ func TestAPullEndsWithItsConnection(t *testing.T) {
 	p, ok, err := w.Pull(ctx, class, wait)
 	if err != nil || !ok || string(p.Data()) != "first" || time.Since(begun) > ackWait/2 {
 		t.Fatalf("pulled %v, %v after %s", ok, err, time.Since(begun))
+	}
+}
+
+// Beats are answered while as many claims as may be are being answered, and more wait.
+func TestBeatsDoNotWaitBehindClaims(t *testing.T) {
+	_, e := own(t)
+	done := make(chan struct{})
+	err := e.Answer(func(_ layout.Name, verb string, _ []byte) []byte {
+		if verb != wire.VerbBeat {
+			<-done
+		}
+		return []byte(verb)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer close(done)
+	for range mostAsked + 1 {
+		if err := e.conn.PublishRequest(wire.AskSubject("w", wire.VerbClaim), "nobody", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for range 3 {
+		if m, err := e.conn.RequestWithContext(ctx, wire.AskSubject("w", wire.VerbBeat), nil); err != nil || string(m.Data) != wire.VerbBeat {
+			t.Fatalf("a beat is answered %v, %v", m, err)
+		}
 	}
 }

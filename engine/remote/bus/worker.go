@@ -2,7 +2,10 @@ package bus
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -11,7 +14,6 @@ import (
 	"bagpipe/layout"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // DialOptions say how a worker reaches its engine.
@@ -26,12 +28,11 @@ type DialOptions struct {
 type Worker struct {
 	name layout.Name
 	conn *nats.Conn
-	js   jetstream.JetStream
 
-	mu    sync.Mutex // guards pulls and cut
-	pulls map[string]jetstream.Consumer
-	cut   chan struct{} // closed when this connection is lost
-	gone  chan struct{} // closed when the server will not have this key any more
+	mu    sync.Mutex                  // guards pulls and cut
+	pulls map[string][]chan *nats.Msg // those that wait, by class; each has room for one
+	cut   chan struct{}               // closed when this connection is lost
+	gone  chan struct{}               // closed when the server will not have this key any more
 }
 
 // ErrRefused says that the server does not let the key in.
@@ -43,7 +44,7 @@ func Dial(o DialOptions) (*Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Worker{name: o.Name, pulls: map[string]jetstream.Consumer{}, cut: make(chan struct{}), gone: make(chan struct{})}
+	w := &Worker{name: o.Name, pulls: map[string][]chan *nats.Msg{}, cut: make(chan struct{}), gone: make(chan struct{})}
 	opts := append(append(lasting(), means...), nats.Name(string(o.Name)), nats.CustomInboxPrefix(wire.InboxPrefix(o.Name)),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			w.lost()
@@ -60,9 +61,19 @@ func Dial(o DialOptions) (*Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.js, err = jetstream.New(w.conn)
-	return w, err
+	return w, w.listen()
 }
+
+// listen begins to hear what pulls wait for.
+func (w *Worker) listen() error {
+	_, err := w.conn.Subscribe(pullInbox(w.name)+"*", w.hear)
+	return err
+}
+
+// nextSubject is where a class's queue is asked for offers; pullInbox is where a worker hears them.
+const nextSubject = "$JS.API.CONSUMER.MSG.NEXT." + wire.Stream + "."
+
+func pullInbox(name layout.Name) string { return wire.InboxPrefix(name) + ".pull." }
 
 // Gone is closed when the connection has ended for good: the key was revoked, or Close called.
 func (w *Worker) Gone() <-chan struct{} { return w.gone }
@@ -87,10 +98,10 @@ func (w *Worker) Listen(f func(data []byte)) error {
 
 // Pulled is an offer that this worker has until it answers. One that is not answered in a few
 // seconds goes to another.
-type Pulled struct{ m jetstream.Msg }
+type Pulled struct{ m *nats.Msg }
 
 // Data is the message.
-func (p Pulled) Data() []byte { return p.m.Data() }
+func (p Pulled) Data() []byte { return p.m.Data }
 
 // Done takes the offer out of the stream.
 func (p Pulled) Done() { _ = p.m.Ack() }
@@ -112,36 +123,72 @@ func (w *Worker) lost() {
 	w.cut = make(chan struct{})
 }
 
-// Pull waits for one offer of a class; ok is false where none came in time. It ends with an error when the connection
-// is lost. A pull that has ended is forgotten by the server, too: it would be given the offer of another.
-func (w *Worker) Pull(ctx context.Context, class string, wait time.Duration) (p Pulled, ok bool, err error) {
+// hear gives what comes to a pull of its class: one answer comes for each, and the offers of a class are alike. An offer that
+// nobody waits for goes to another worker: its pull was given up meanwhile.
+func (w *Worker) hear(m *nats.Msg) {
+	class := m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]
 	w.mu.Lock()
-	c, cut := w.pulls[class], w.cut
-	w.mu.Unlock()
-	if c == nil {
-		if c, err = w.js.Consumer(ctx, wire.Stream, class); err != nil {
-			return p, false, err
-		}
-		w.mu.Lock()
-		w.pulls[class] = c
-		w.mu.Unlock()
+	defer w.mu.Unlock()
+	if waiting := w.pulls[class]; len(waiting) > 0 {
+		w.pulls[class] = waiting[1:]
+		waiting[0] <- m // has room for it
+	} else if m.Header.Get(statusHeader) == "" {
+		Pulled{m}.Return()
 	}
-	ctx, stop := context.WithTimeout(ctx, wait)
-	defer stop()
-	got, err := c.Fetch(1, jetstream.FetchContext(ctx))
+}
+
+// pullGrace is for the server's word that no offer came in time.
+const pullGrace = 500 * time.Millisecond
+
+// statusHeader is of a message that is no offer, but says why none comes.
+const statusHeader = "Status"
+
+// pullRequest asks a class's queue for one offer. The server forgets it after Expires.
+type pullRequest struct {
+	Batch   int           `json:"batch"`
+	Expires time.Duration `json:"expires"`
+}
+
+// Pull waits for one offer of a class; ok is false where none came in time. It ends with an error when the connection
+// is lost. All pulls share one subscription: making one for each takes the server longer than the offer.
+func (w *Worker) Pull(ctx context.Context, class string, wait time.Duration) (p Pulled, ok bool, err error) {
+	request, err := json.Marshal(pullRequest{1, wait})
 	if err != nil {
 		return p, false, err
 	}
+	came := make(chan *nats.Msg, 1)
+	w.mu.Lock()
+	w.pulls[class] = append(w.pulls[class], came)
+	cut := w.cut
+	w.mu.Unlock()
+	defer func() {
+		w.mu.Lock()
+		w.pulls[class] = slices.DeleteFunc(w.pulls[class], func(c chan *nats.Msg) bool { return c == came })
+		w.mu.Unlock()
+		if late := len(came) > 0; late && !ok {
+			if m := <-came; m.Header.Get(statusHeader) == "" {
+				Pulled{m}.Return()
+			}
+		}
+	}()
+	if err := w.conn.PublishRequest(nextSubject+class, pullInbox(w.name)+class, request); err != nil {
+		return p, false, err
+	}
+	ctx, stop := context.WithTimeout(ctx, wait+pullGrace)
+	defer stop()
 	select {
-	case m, there := <-got.Messages():
-		if there {
+	case m := <-came:
+		switch status := m.Header.Get(statusHeader); status {
+		case "":
 			return Pulled{m}, true, nil
+		case "404", "408": // none came in time
+			return p, false, nil
+		default:
+			return p, false, fmt.Errorf("pull an offer of class %s: %s %s", class, status, m.Header.Get("Description"))
 		}
 	case <-cut:
 		return p, false, nats.ErrDisconnected
+	case <-ctx.Done():
+		return p, false, nil
 	}
-	if err = got.Error(); errors.Is(err, context.DeadlineExceeded) {
-		err = nil
-	}
-	return p, false, err
 }

@@ -26,6 +26,7 @@ const (
 	PingSubject = "bagpipe.broker.ping"
 	VerbHello   = "hello"
 	VerbClaim   = "claim"
+	VerbEnd     = "end"
 	VerbBeat    = "beat"
 	VerbControl = "control"
 )
@@ -35,6 +36,9 @@ func subjectName(name layout.Name) string { return strings.ReplaceAll(string(nam
 
 // AskSubject is where a worker asks.
 func AskSubject(name layout.Name, verb string) string { return asks + subjectName(name) + "." + verb }
+
+// AsksOf is where all workers ask one thing.
+func AsksOf(verb string) string { return asks + "*." + verb }
 
 // TellSubject is where a worker hears orders between its beats.
 func TellSubject(name layout.Name) string { return tells + subjectName(name) }
