@@ -118,13 +118,9 @@ func (w *Worker) obey(ctx context.Context, o wire.Orders) {
 	if o.Try != nil {
 		grant := *o.Try
 		w.wg.Go(func() {
-			select {
-			case w.claims <- struct{}{}:
-			case <-ctx.Done():
-				return
+			if w.room.take(ctx) {
+				w.perform(context.WithoutCancel(ctx), grant)
 			}
-			defer func() { <-w.claims }()
-			w.perform(context.WithoutCancel(ctx), grant)
 		})
 	}
 	if o.Meet {
@@ -161,7 +157,7 @@ func (w *Worker) obey(ctx context.Context, o wire.Orders) {
 		if w.classes[class] == nil {
 			pulls, stop := context.WithCancel(ctx)
 			w.classes[class] = stop
-			for range min(pullsAtOnce, cap(w.claims)) {
+			for range min(pullsAtOnce, w.room.most) {
 				w.wg.Go(func() { w.pulling(pulls, class) })
 			}
 		}
@@ -198,14 +194,12 @@ func (w *Worker) endAlone() {
 
 // pulling claims the offers of a class, one after the other, as long as there is room.
 func (w *Worker) pulling(ctx context.Context, class string) {
-	for ctx.Err() == nil {
-		select {
-		case w.claims <- struct{}{}:
-			<-w.claims // there is room, and whoever pulls first takes it
-		case <-ctx.Done():
-			return
-		}
+	for w.room.pull(ctx, class) {
 		p, ok, err := w.o.Link.Pull(ctx, class, pullWait)
+		if took := w.room.pulled(class, ok); ok && !took {
+			p.Return()
+			continue
+		}
 		if err != nil {
 			select {
 			case <-time.After(200 * time.Millisecond):
@@ -226,26 +220,22 @@ const pullsAtOnce = 4
 // pullWait is how long a pull waits for an offer.
 const pullWait = 5 * time.Second
 
-// take claims an offer where there is room, and gives it back where there is none.
+// take claims an offer, for which there is room.
 func (w *Worker) take(ctx context.Context, p Pulled) {
-	select {
-	case w.claims <- struct{}{}:
-	default:
-		p.Return()
-		return
-	}
 	var offer wire.Offer
 	if err := wire.Decode(p.Data(), &offer); err != nil {
 		w.o.Log.Warn("an offer was refused", "err", err)
-		<-w.claims
+		w.room.leave()
 		p.Done()
 		return
 	}
 	w.wg.Go(func() { // others are claimed while this claim is being committed
-		defer func() { <-w.claims }()
-		if grant, ok := w.claim(ctx, offer, p); ok {
-			w.perform(context.WithoutCancel(ctx), grant)
+		grant, ok := w.claim(ctx, offer, p)
+		if !ok {
+			w.room.leave()
+			return
 		}
+		w.perform(context.WithoutCancel(ctx), grant)
 	})
 }
 

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -63,11 +64,12 @@ type Worker struct {
 	cache  *cache
 	lock   *flock.Flock // on the folder
 
-	gone   chan error               // the engine does not want this worker any more
-	claims chan struct{}            // slots and those claimed ahead
-	slots  chan struct{}            // robots at work
-	each   map[string]chan struct{} // by robot, of those with instances
-	wg     sync.WaitGroup           // attempts and pulls
+	gone    chan error               // the engine does not want this worker any more
+	room    *room                    // for slots and those claimed ahead
+	telling chan struct{}            // attempts whose end is told while another has their room
+	slots   chan struct{}            // robots at work
+	each    map[string]chan struct{} // by robot, of those with instances
+	wg      sync.WaitGroup           // attempts and pulls
 
 	mu sync.Mutex // guards the rest
 	state
@@ -102,7 +104,7 @@ func New(o Options) (*Worker, error) {
 	}
 	w := &Worker{o: o, http: &http.Client{Transport: &http.Transport{TLSClientConfig: config, MaxIdleConnsPerHost: o.Config.Slots + o.Config.Prefetch,
 		DialContext: dialer().DialContext, ReadBufferSize: smallFile, WriteBufferSize: smallFile, IdleConnTimeout: time.Minute, ResponseHeaderTimeout: 10 * time.Minute, TLSHandshakeTimeout: 10 * time.Second}},
-		gone: make(chan error, 1), claims: make(chan struct{}, o.Config.Slots+o.Config.Prefetch), slots: make(chan struct{}, o.Config.Slots), each: map[string]chan struct{}{}}
+		gone: make(chan error, 1), room: newRoom(o.Config.Slots + o.Config.Prefetch), telling: make(chan struct{}, o.Config.Slots+o.Config.Prefetch), slots: make(chan struct{}, o.Config.Slots), each: map[string]chan struct{}{}}
 	w.running, w.classes = map[layout.AttemptRef]*attempt{}, map[string]context.CancelFunc{}
 	for _, r := range o.Config.Robots {
 		if r.Instances > 0 {
@@ -339,12 +341,14 @@ func (w *Worker) exchange(ctx context.Context, verb string, data []byte, answer 
 	if err != nil {
 		return err
 	}
-	var no wire.Refusal
-	if err := wire.Decode(reply, &no); err != nil {
-		return err
-	}
-	if no.Refused != "" && verb != wire.VerbHello {
-		return &ErrRefused{no.Refused}
+	if verb != wire.VerbHello && bytes.Contains(reply, []byte(`"refused"`)) {
+		var no wire.Refusal
+		if err := wire.Decode(reply, &no); err != nil {
+			return err
+		}
+		if no.Refused != "" {
+			return &ErrRefused{no.Refused}
+		}
 	}
 	return wire.Decode(reply, answer)
 }
