@@ -62,6 +62,7 @@ func (r operator) do(c wire.Control) (string, error) {
 			return "", fmt.Errorf("worker %s is %s and has %s; one that is silent and has none can be forgotten", c.Worker, w.state, layout.Count(running, "attempt"))
 		}
 		delete(r.workers, c.Worker)
+		r.regroup()
 		r.mu.Unlock()
 		return fmt.Sprintf("worker %s is forgotten", c.Worker), nil
 	default:

@@ -19,6 +19,8 @@ const (
 	// pausedAfter is the gap between two looks at the leases that tells that this process did
 	// not run: then nobody could have beaten.
 	pausedAfter = time.Second
+	// statusShare bounds the time that is spent on telling how a large fleet stands: one part of so many.
+	statusShare = 30
 	// shownEvery is how often a worker's file among the engines is touched.
 	shownEvery = 10 * time.Second
 	// forgottenAfter is how long a worker that is silent and has nothing is still told of.
@@ -84,7 +86,7 @@ func tellProgress(l *loan, t wire.Told) {
 func (r *Remote) judging(ctx context.Context) {
 	tick := time.NewTicker(judgeEvery)
 	defer tick.Stop()
-	last, shown, saved := r.rooms.Now(), time.Time{}, time.Time{}
+	last, shown, saved, saving := r.rooms.Now(), time.Time{}, time.Time{}, time.Duration(0)
 	var ending sync.WaitGroup // an end may wait for the disk, and is not waited for
 	defer ending.Wait()
 	for {
@@ -109,9 +111,10 @@ func (r *Remote) judging(ctx context.Context) {
 			shown = now
 			r.show(now)
 		}
-		if now.Sub(saved) >= time.Second {
+		if now.Sub(saved) >= max(time.Second, statusShare*saving) {
 			saved = now
 			r.saveStatus()
+			saving = r.rooms.Now().Sub(now)
 			if r.awaits() {
 				r.rooms.Nudge()
 			}
@@ -175,11 +178,14 @@ func (r *Remote) show(now time.Time) {
 		switch {
 		case holds[w.Engine] || w.state != StateSilent:
 			shown = append(shown, guest{w.Engine, w.guest(), w.PID})
+			w.shown = now
 		case now.Sub(w.seen) > forgottenAfter:
 			delete(r.workers, name)
+			r.regroup()
 			fallthrough
 		default:
 			hidden = append(hidden, w.Engine)
+			w.shown = time.Time{}
 		}
 	}
 	r.mu.Unlock()
@@ -193,10 +199,29 @@ func (r *Remote) show(now time.Time) {
 	}
 }
 
-func (r *Remote) showOne(id layout.EngineID, text string, pid int) {
-	if err := r.rooms.Guests.ShowGuest(id, text, pid); err != nil {
+// shown shows a worker that is to be granted something, unless it was a little while ago.
+func (r *Remote) shown(w *worker) {
+	now := r.rooms.Now()
+	r.mu.Lock()
+	known := now.Sub(w.shown) < shownEvery
+	r.mu.Unlock()
+	if known {
+		return
+	}
+	ok := r.showOne(w.Engine, w.guest(), w.PID)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if w.shown = now; !ok {
+		w.shown = time.Time{}
+	}
+}
+
+func (r *Remote) showOne(id layout.EngineID, text string, pid int) (ok bool) {
+	err := r.rooms.Guests.ShowGuest(id, text, pid)
+	if err != nil {
 		r.rooms.Log.Warn("show a worker among the engines", "worker", text, "err", err)
 	}
+	return err == nil
 }
 
 // overHTTP ends how a program is shown that came over HTTP.

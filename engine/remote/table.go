@@ -70,6 +70,7 @@ type counted struct {
 	offered  map[string]int          // offers, by class
 	busy     map[layout.EngineID]int // loans that are not being ended
 	refusals int                     // messages that were refused, whoever sent them
+	forces
 }
 
 // refused counts a message that was refused. name is whose key it came with; "" or a name that is not connected is
@@ -102,15 +103,13 @@ func (t *table) running(w *worker) int { return t.busy[w.Engine] }
 // enter takes a loan in; t.mu is held.
 func (t *table) enter(l *loan) {
 	t.loans[l.ref] = l
-	t.busy[l.ref.Key.Engine]++
+	t.runs(l.ref.Key.Engine, 1)
 }
 
 // conclude begins the end of a loan; t.mu is held.
 func (t *table) conclude(l *loan) {
 	l.ending = true
-	if t.busy[l.ref.Key.Engine]--; t.busy[l.ref.Key.Engine] <= 0 {
-		delete(t.busy, l.ref.Key.Engine)
-	}
+	t.runs(l.ref.Key.Engine, -1)
 }
 
 // withhold removes an offer; t.mu is held.
@@ -124,6 +123,7 @@ func (t *table) withhold(o *offer) {
 // serve finds the classes that a worker may pull from; t.mu is held.
 func (t *table) serve(w *worker) {
 	w.classes = nil
+	t.regroup()
 	if !w.works() {
 		return
 	}
@@ -143,25 +143,94 @@ func (t *table) orders(w *worker) wire.Orders {
 	return wire.Orders{Head: wire.Now(), Classes: w.classes, Epoch: t.epoch, Drain: w.drained, Stop: w.stopped}
 }
 
+// force is who could do what is asked for.
+//
+// The dispatcher asks for each step that it looks at who could do it, and there may be a thousand workers. So the answer is counted
+// once, and kept while attempts begin and end; whatever else changes who may begin steps calls regroup, and it is counted anew.
+type force struct{ free, able int } // slots, and workers
+
+// forces are those that were asked about; the table's lock guards them.
+type forces struct {
+	known   map[crew]*force
+	working map[layout.EngineID]*serving // that begin steps; nil: to be counted anew
+	spare   int                          // free slots of all
+}
+
+// serving is a worker that begins steps, and the forces that it is one of.
+type serving struct {
+	*worker
+	of []*force
+}
+
+// crew tells demands apart that other workers meet.
+type crew struct {
+	class   string
+	builtin bool
+}
+
+// regroup has all forces counted anew; the table's lock is held.
+func (f *forces) regroup() { *f = forces{} }
+
+// group counts the workers that begin steps; t.mu is held.
+func (t *table) group() {
+	if t.working != nil {
+		return
+	}
+	t.forces = forces{known: map[crew]*force{}, working: map[layout.EngineID]*serving{}}
+	for _, w := range t.workers {
+		if w.works() {
+			t.working[w.Engine] = &serving{worker: w}
+			t.spare += t.idle(w)
+		}
+	}
+}
+
+// idle counts the free slots of a worker; t.mu is held.
+func (t *table) idle(w *worker) int { return max(0, w.Slots-t.running(w)) }
+
 // free counts the free slots of the workers that may do what is asked, and those workers;
 // t.mu is held.
 func (t *table) free(d demand) (free, able int) {
-	for _, w := range t.workers {
-		if w.works() && w.meets(d, t.version) {
-			able++
-			free += max(0, w.Slots-t.running(w))
+	t.group()
+	key := crew{d.class, d.Builtin}
+	f := t.known[key]
+	if f == nil {
+		f = &force{}
+		t.known[key] = f
+		for _, s := range t.working {
+			if s.meets(d, t.version) {
+				f.able++
+				f.free += t.idle(s.worker)
+				s.of = append(s.of, f)
+			}
 		}
 	}
-	return free, able
+	return f.free, f.able
 }
 
-func (t *table) allFree() (n int) {
-	for _, w := range t.workers {
-		if w.works() {
-			n += max(0, w.Slots-t.running(w))
-		}
+func (t *table) allFree() int {
+	t.group()
+	return t.spare
+}
+
+// runs notes that a worker has more attempts, or fewer; t.mu is held.
+func (t *table) runs(id layout.EngineID, more int) {
+	s := t.working[id]
+	before := 0
+	if s != nil {
+		before = t.idle(s.worker)
 	}
-	return n
+	if t.busy[id] += more; t.busy[id] <= 0 {
+		delete(t.busy, id)
+	}
+	if s == nil {
+		return
+	}
+	change := t.idle(s.worker) - before
+	t.spare += change
+	for _, f := range s.of {
+		f.free += change
+	}
 }
 
 // takeBack removes offers that nobody claims; t.mu is held.
@@ -233,10 +302,12 @@ func (t *table) writing(l *loan, f func() error) error {
 	return f()
 }
 
-// settled waits until nothing is written any more of a loan that is being ended.
+// settled waits until nothing is prepared or written any more of a loan that is being ended.
 func (l *loan) settled() {
-	l.parts.Lock()
-	defer l.parts.Unlock()
+	for _, turn := range []sync.Locker{&l.prepare, &l.parts} {
+		turn.Lock()
+		defer turn.Unlock()
+	}
 }
 
 // part writes the bytes of a part as they come.
@@ -259,7 +330,7 @@ func (t *table) reopen(l *loan) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	l.ending, l.expires = false, t.now().Add(l.lease)
-	t.busy[l.ref.Key.Engine]++
+	t.runs(l.ref.Key.Engine, 1)
 }
 
 // renew gives all leases anew: this engine was cut off, and could hear nobody.
@@ -299,6 +370,7 @@ func (t *table) expired(now time.Time) (gone []*loan) {
 	for _, w := range t.workers {
 		if w.state != StateSilent && now.Sub(w.seen) > t.silence(w) {
 			w.state, w.classes = StateSilent, nil
+			t.regroup()
 		}
 	}
 	return gone

@@ -19,9 +19,9 @@ type worker struct {
 	since   time.Time
 	state   string
 	classes []string
-	stopped bool // a person stopped it: it begins nothing more
-	drained bool // a person drained it: it ends when nothing runs
-	done    int  // attempts that it ended
+	ordered
+	shown   time.Time // when it was shown among the engines last; zero: it is not
+	done    int       // attempts that it ended
 	failed  int
 	met     time.Time // when it said hello last
 	took    wire.Took
@@ -29,6 +29,12 @@ type worker struct {
 	lapses  int    // attempts in a row that were lost, or timed out
 	suspect string // why it was suspended: it lied
 	refused int    // its messages that were refused
+}
+
+// ordered is what a person ordered.
+type ordered struct {
+	stopped bool // it begins nothing more
+	drained bool // it ends when nothing runs
 }
 
 // The states of a worker, as it tells them.
@@ -83,7 +89,7 @@ func (r gate) hello(name layout.Name, h wire.Hello) wire.Welcome {
 	before := r.workers[name]
 	w := &worker{Hello: h, met: r.rooms.Now(), seen: r.rooms.Now(), since: r.rooms.Now(), state: StateReady}
 	if before != nil && before.Engine == h.Engine {
-		w.since, w.stopped, w.drained, w.done, w.failed = before.since, before.stopped, before.drained, before.done, before.failed
+		w.since, w.ordered, w.done, w.failed = before.since, before.ordered, before.done, before.failed
 		w.took, w.refused = before.took, before.refused
 	}
 	if before != nil {
@@ -200,6 +206,7 @@ func (r gate) drop(name layout.Name) {
 	defer r.mu.Unlock()
 	if w := r.workers[name]; w != nil {
 		w.state, w.classes = StateSilent, nil
+		r.regroup()
 	}
 }
 
