@@ -31,6 +31,7 @@ need ssh-keygen openssh-client
 need xmllint libxml2-utils
 need rapper raptor2-utils
 need promtool prometheus
+need redis-server redis-server
 need zsh zsh
 need fish fish
 need man man-db

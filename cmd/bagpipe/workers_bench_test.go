@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -22,6 +23,7 @@ func TestFiguresOfWorkers(t *testing.T) {
 		f, rate, each := measured(t, 4, 4, 2000, 0, "robot: noop")
 		t.Logf("no-op steps, 4 workers of 4 slots: %.0f claims/s, %s", rate, each)
 		f.engine.kill()
+		besideOthers(t, rate)
 	})
 	for _, size := range []int{0, 1 << 20} {
 		var one float64
@@ -40,6 +42,49 @@ func TestFiguresOfWorkers(t *testing.T) {
 	t.Run("bytes", figuresOfBytes)
 	t.Run("faults", figuresOfFaults)
 	t.Run("leaders", figuresOfLeaders)
+	t.Run("fleet", figuresOfFleets)
+}
+
+// besideOthers prints a rate of claims beside those of others, measured now, in the same folder of temporary files.
+func besideOthers(t *testing.T, rate float64) {
+	t.Helper()
+	said := func(unit string, c *exec.Cmd) float64 {
+		out, err := c.CombinedOutput()
+		before, _, there := strings.Cut(string(out), unit)
+		words := strings.Fields(before)
+		if err != nil || !there || len(words) == 0 {
+			t.Logf("not measured: %v: %v\n%s", c.Args, err, out)
+			return 0
+		}
+		n, err := strconv.ParseFloat(words[len(words)-1], 64)
+		if err != nil {
+			t.Fatalf("%v: %v\n%s", c.Args, err, out)
+		}
+		return n
+	}
+	bare := said("messages/s", exec.Command("go", "test", "-run", "^$", "-bench", "BareJetStream", "bagpipe/engine/remote/bus"))
+	t.Logf("bare JetStream, synced: %.0f/s; claims are %.2f of it (target: 0.75)", bare, rate/bare)
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		t.Log("asynq is not measured: there is no redis-server; make tools installs it")
+		return
+	}
+	dir, err := os.MkdirTemp("", "redis") // sockets have short paths
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	module := filepath.Join(dir, "asynq") // one of its own: neither the product nor its checks know asynq
+	err = os.CopyFS(module, os.DirFS(filepath.Join("..", "..", "engine", "remote", "bus", "testdata", "asynq")))
+	if err == nil {
+		err = os.Rename(filepath.Join(module, "main.go.txt"), filepath.Join(module, "main.go"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	peer := exec.Command("go", "run", ".", "2000", dir)
+	peer.Dir = module
+	asynq := said("tasks/s", peer)
+	t.Logf("asynq, Redis synced: %.0f/s; claims are %.2f of it", asynq, rate/asynq)
 }
 
 // offering starts a worker with these robots.
@@ -107,7 +152,7 @@ func measured(t *testing.T, workers, slots, items, size int, robot string) (_ *f
 	begun := time.Now()
 	engine, working := spent()
 	f.ok("step", "enable", "far/derive")
-	for ended := f.counter(endedFar); ended() < items; time.Sleep(20 * time.Millisecond) {
+	for ended := f.counter(endedFar); ended() < items; time.Sleep(50 * time.Millisecond) {
 		if time.Since(begun) > 3*time.Minute {
 			t.Fatalf("%d of %d after %s", ended(), items, time.Since(begun))
 		}

@@ -161,22 +161,26 @@ func (f *fleet) tarred(from, to string) float64 {
 	return time.Since(begun).Seconds()
 }
 
+// addMany adds items of one file each.
+func (f *fleet) addMany(prefix string, n int) {
+	f.t.Helper()
+	for from := 0; from < n; from += 1000 {
+		args := []string{"add", "--workflow", "far"}
+		for i := from; i < min(from+1000, n); i++ {
+			name := fmt.Sprintf("in/%s-%d", prefix, i)
+			f.write(name, name)
+			args = append(args, filepath.Join(f.top, name))
+		}
+		f.ok(args...)
+	}
+}
+
 // figuresOfFaults are how long it takes until steps are granted again: the state of NATS deleted, and the engine killed while
 // attempts run.
 func figuresOfFaults(t *testing.T) {
 	f := newFleetWith(t, "30s", "  - name: derive\n    command: [sleep, '10']\n    requires: [register]\n  - name: count\n    robot: noop\n    requires: [register]\n", "{far/derive: {only: true}, far/count: {only: true}}")
 	f.offering("w", *benchRunning, "")
-	add := func(prefix string, n int) {
-		for from := 0; from < n; from += 1000 {
-			args := []string{"add", "--workflow", "far"}
-			for i := from; i < min(from+1000, n); i++ {
-				name := fmt.Sprintf("in/%s-%d", prefix, i)
-				f.write(name, name)
-				args = append(args, filepath.Join(f.top, name))
-			}
-			f.ok(args...)
-		}
-	}
+	add := f.addMany
 	f.ok("step", "disable", "far/count", "-m", "not yet")
 	add("running", *benchRunning)
 	f.until("the attempts", func() bool { return int(f.status().Get("workers.0.running.#").Int()) == *benchRunning })
