@@ -49,7 +49,8 @@ func (r *run) dispatch(ctx, performing context.Context) {
 		}
 		now := r.e.Ledger.Now()
 		entry, ok, limited := r.e.Index.Loaded().Take(now, may)
-		aimed := ok && r.aimed(entry)
+		offered := ok && lent[entry.ID()] && r.o.Workers != nil // whom it is for is asked then
+		aimed := ok && !offered && r.aimed(entry)
 		if aimed && r.o.Workers == nil { // the engine that has the workers gives it to one
 			r.stalls.add(entry)
 			continue

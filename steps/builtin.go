@@ -5,6 +5,7 @@ import "bagpipe/layout"
 // Builtin is a robot that ships with Bagpipe, and the parameters it takes under
 // with:. One that is Bare writes nothing into Call.Scratch, and gets none; one that is
 // Seldom mostly does not, and makes the folder (Call.MakeScratch) when it does; one that is
+// Fileless reads no file of the item, its records alone; one that is
 // Childless makes no children; one that Deposits works in Call.Store; one that Archives
 // keeps the item's records, and is given them all.
 type Builtin struct {
@@ -13,6 +14,7 @@ type Builtin struct {
 	Check      func(with map[string]any) error // a *ParameterError for a value the robot would refuse; nil: it takes any
 	Bare       bool
 	Seldom     bool
+	Fileless   bool
 	Childless  bool
 	Deposits   bool
 	Archives   bool
@@ -40,7 +42,7 @@ func Builtins() map[layout.Name]Builtin {
 			return err
 		}, Bare: true, Childless: true, Here: "it sends to a target"},
 		"cleanup": {Robot: Func(cleanup), Parameters: []string{"drop"}, Check: checks(dropParam), Bare: true, Childless: true, Deposits: true},
-		"noop":    {Robot: Func(noop), Parameters: []string{"sleep", "fail", "message"}, Check: checks(noopParams), Bare: true, Childless: true},
+		"noop":    {Robot: Func(noop), Parameters: []string{"sleep", "fail", "message"}, Check: checks(noopParams), Bare: true, Fileless: true, Childless: true},
 		"quality": {Robot: Func(quality), Parameters: []string{"fail"}, Check: checks(failParam), Childless: true, Here: "it asks the rules"},
 	}
 }

@@ -1,6 +1,7 @@
 package attempt
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -82,7 +83,7 @@ func (w *Away) Answers(request string) { w.attempt.by.Request = request }
 // Prepare gives what the robot is given. After an error the caller ends the attempt with it.
 func (w *Away) Prepare(ctx context.Context) (c *steps.Call, s *state.Step, err error) {
 	err = w.guard(func() error {
-		c, err = prepare(ctx, w.Work, false, false) // what its worker sends is put there
+		c, err = prepare(ctx, w.Work, w.bare() && w.a.robots[layout.Name(w.plan.Robot)].Fileless, false) // what its worker sends is put there
 		return err
 	})
 	return c, w.plan, laterWhenFull(err)
@@ -252,19 +253,38 @@ const OnWorker = "onWorker"
 
 // Target is the worker that is to do the placed steps of an item; "": any.
 func (a Abroad) Target(id layout.ItemID) layout.Name {
-	_, rec, err := a.ledger.ReadTip(id, "")
-	if err != nil {
-		return "" // the claim tells
-	}
-	name, _ := rec.Manifest.Metadata[OnWorker].(string)
-	if _, err := layout.ParseName(name); err != nil {
-		return ""
-	}
-	return layout.Name(name)
+	name, _, _ := a.look(id) // of an error the claim tells
+	return name
 }
 
-// Target is the worker that is to do the step; "": any.
-func (w *Away) Target() layout.Name { return Abroad{w.a}.Target(w.Entry.Item.ID) }
+// look finds the worker that an item is for, and whether its object stays in its place. Every step that is offered is asked
+// about, so the manifest is decoded only where it may say something of either.
+func (a Abroad) look(id layout.ItemID) (target layout.Name, placed bool, err error) {
+	v, err := a.ledger.Store.Tip()
+	if err != nil {
+		return "", false, err
+	}
+	data, err := v.ReadFile(layout.ItemDir(id) + "/" + layout.ManifestJSON)
+	if err != nil || !bytes.Contains(data, []byte(`"`+OnWorker+`"`)) && !bytes.Contains(data, []byte(`"place"`)) {
+		return "", false, err
+	}
+	m, err := layout.DecodeManifest(data)
+	if err != nil {
+		return "", false, err
+	}
+	name, _ := m.Metadata[OnWorker].(string)
+	if _, err := layout.ParseName(name); err != nil {
+		name = ""
+	}
+	return layout.Name(name), m.Source.Place != nil, nil
+}
+
+// Look gives the worker that is to do the step, "" for any, and whether Prepare takes little time: it copies nothing, and
+// asks no file system but that of the workspace.
+func (w *Away) Look() (target layout.Name, quick bool) {
+	target, placed, err := Abroad{w.a}.look(w.Entry.Item.ID)
+	return target, err == nil && !placed && !w.plan.KeepInputs
+}
 
 // Robots are the built-in robots, by name.
 func (a Abroad) Robots() map[layout.Name]steps.Builtin { return a.robots }

@@ -23,8 +23,23 @@ import (
 
 var noResult steps.Result
 
-// callOf prepares an attempt, once, and words what the robot is given.
-func (r transfer) callOf(ctx context.Context, l *loan) (wire.Call, error) {
+// errMuch says that a message cannot carry what a robot is given.
+var errMuch = errors.New("more than a message carries")
+
+// given is callOf; an error in preparing the attempt ends it.
+func (r transfer) given(ctx context.Context, l *loan, carried bool) (wire.Call, error) {
+	call, err := r.callOf(ctx, l, carried)
+	if err == nil || ctx.Err() != nil || errors.Is(err, errMuch) {
+		return call, err
+	}
+	if l := r.close(l.ref); l != nil {
+		r.over(l, l.work.End(context.WithoutCancel(ctx), noResult, err, ""))
+	}
+	return call, fmt.Errorf("the attempt has ended: %w", err)
+}
+
+// callOf prepares an attempt, once, and words what the robot is given; carried with the bytes of all files, or errMuch.
+func (r transfer) callOf(ctx context.Context, l *loan, carried bool) (wire.Call, error) {
 	l.prepare.Lock()
 	defer l.prepare.Unlock()
 	r.mu.Lock()
@@ -58,6 +73,10 @@ func (r transfer) callOf(ctx context.Context, l *loan) (wire.Call, error) {
 		}
 		call.Profiles = append(call.Profiles, data)
 	}
+	if s.Command == nil && r.rooms.Robots[layout.Name(s.Robot)].Fileless {
+		call.Bare = true
+		return call, nil
+	}
 	if l.shared {
 		call.Dir, call.Scratch, call.Source, call.Content, call.Place = layout.EncodePath(c.Dir), layout.EncodePath(c.Scratch),
 			layout.EncodePath(c.Source), layout.EncodePath(c.Content), layout.EncodePath(c.Place)
@@ -68,11 +87,12 @@ func (r transfer) callOf(ctx context.Context, l *loan) (wire.Call, error) {
 		return call, steps.SystemFailure("the object stays where it is, and worker %s does not share its file system", l.worker)
 	}
 	call.Source, call.Content = layout.SourceDir, layout.EncodePath(filepath.ToSlash(below))
-	return call, r.list(ctx, c.Dir, l.send, &call)
+	return call, r.list(ctx, c.Dir, l.send, &call, carried)
 }
 
-// list finds the files of an item that are sent, and their digests.
-func (r transfer) list(ctx context.Context, dir string, send []string, call *wire.Call) error {
+// list finds the files of an item that are sent, and their digests; carried with their bytes, or errMuch.
+func (r transfer) list(ctx context.Context, dir string, send []string, call *wire.Call, carried bool) error {
+	left, sent := int64(wire.MostCarried), map[string]bool{} // by digest
 	if len(send) == 0 {
 		send = []string{layout.SourceDir, layout.ContentDir, layout.DerivedDir}
 	}
@@ -95,6 +115,24 @@ func (r transfer) list(ctx context.Context, dir string, send []string, call *wir
 				return nil
 			case !d.Type().IsRegular():
 				return steps.SystemFailure("%s is no file and no folder, and cannot be sent", name)
+			}
+			if carried {
+				info, err := d.Info()
+				if err != nil {
+					return err
+				}
+				if info.Size() > left || len(call.Files) >= wire.MostFiles {
+					return errMuch
+				}
+				data, err := os.ReadFile(path)
+				f := wire.Carried(name, data, info.Mode()&0o100 != 0)
+				if sent[f.SHA256] { // the worker makes it of the other
+					f.Data = nil
+				} else {
+					left, sent[f.SHA256] = left-f.Size, true
+				}
+				call.Files = append(call.Files, f)
+				return err
 			}
 			sum, info, err := r.sums.of(path)
 			if err != nil {

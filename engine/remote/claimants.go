@@ -315,7 +315,7 @@ func (r Claimants) Given(ctx context.Context, account string, h wire.Held) (g wi
 	}
 	g.Source, g.Content = layout.SourceDir, layout.EncodePath(filepath.ToSlash(below))
 	var call wire.Call
-	err = transfer(r).list(ctx, c.Dir, l.send, &call)
+	err = transfer(r).list(ctx, c.Dir, l.send, &call, false)
 	g.Files = append(g.Files, call.Files...)
 	return g, err
 }

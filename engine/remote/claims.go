@@ -101,6 +101,12 @@ func (r *Remote) answer(name layout.Name, verb string, data []byte) (wire.Messag
 			return nil, err
 		}
 		return r.claim(name, c), nil
+	case wire.VerbEnd:
+		var e wire.Ending
+		if err := wire.Decode(data, &e); err != nil {
+			return nil, err
+		}
+		return transfer{r}.told(name, e), nil
 	case wire.VerbBeat:
 		var b wire.Beat
 		if err := wire.Decode(data, &b); err != nil {
@@ -188,7 +194,7 @@ func (r *Remote) lend(w *worker, o *offer) wire.Grant {
 	ctx := context.Background()
 	by := attempt.Worker{Engine: w.Engine, Runner: r.rooms.Attempts.RunnerOf(fmt.Sprintf("%s@%s:%d", w.Name, w.Host, w.PID)), Version: w.Build}
 	// Before the commit: an attempt of a worker that is not shown is taken for lost.
-	r.showOne(w.Engine, w.guest(), w.PID)
+	r.shown(w)
 	var ref layout.AttemptRef
 	got := make(chan struct{})
 	ref, ok := o.work.Lend(ctx, by, func(why error) {
@@ -197,9 +203,9 @@ func (r *Remote) lend(w *worker, o *offer) wire.Grant {
 	})
 	defer close(got)
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.withhold(o)
 	if !ok {
+		r.mu.Unlock()
 		return wire.Grant{Head: wire.Now(), Gone: true}
 	}
 	lease := time.Duration(o.demand.Lease)
@@ -207,7 +213,28 @@ func (r *Remote) lend(w *worker, o *offer) wire.Grant {
 		expires: r.rooms.Now().Add(lease), send: o.demand.Send, robot: o.demand.Robot, shared: w.Shared != "", asked: asked{o.id, o.demand.Want.String(), r.rooms.Now().Sub(o.since)}}
 	r.enter(l)
 	r.granted[o.id] = l
-	return l.grant()
+	r.mu.Unlock()
+	if !o.quick {
+		return l.grant()
+	}
+	return r.laden(l)
+}
+
+// laden is the grant of a loan with what its robot is given, where a message carries that: then the worker need not ask.
+func (r *Remote) laden(l *loan) wire.Grant {
+	g := l.grant()
+	call, err := transfer{r}.given(context.Background(), l, true)
+	switch {
+	case errors.Is(err, errMuch):
+		return g
+	case err != nil:
+		return wire.Grant{Head: wire.Now(), Gone: true}
+	}
+	g.Call = &call
+	if _, err := wire.EncodeCarrying(g); err != nil { // too much, with the records
+		g.Call = nil
+	}
+	return g
 }
 
 // cancel ends an attempt that a person cancelled.

@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"bagpipe/engine/remote/bus"
 	"bagpipe/engine/remote/wire"
+	"bagpipe/layout"
 )
 
 // standing is a broker whose stream stands as the test says.
@@ -120,6 +122,38 @@ func TestHowMuchIsOnOffer(t *testing.T) {
 	for free, want := range map[int]int{0: 16, 8: 16, 9: 18, 100: 200, 2048: 4096, 10_000: 4096} {
 		if got := mostAtOnce(free); got != want {
 			t.Errorf("%d free slots: %d on offer, want %d", free, got, want)
+		}
+	}
+}
+
+// New offers wait for others while enough of their class are in the stream, and never where a class has few.
+func TestOffersGatherWhereThereAreEnough(t *testing.T) {
+	r, _, _ := lentOne(t)
+	put := func(robot layout.Name, n int, sent time.Time, claiming bool) {
+		want := wire.Want{Robot: robot}
+		for range n {
+			r.serial++
+			id := strconv.Itoa(r.serial)
+			r.offers[id] = &offer{id: id, sent: sent, claiming: claiming, demand: demand{Want: want, class: want.Class()}}
+		}
+	}
+	now := r.rooms.Now()
+	for n, c := range []struct {
+		robot    layout.Name
+		n        int
+		sent     time.Time
+		claiming bool
+		want     bool
+	}{
+		{"ocr", 1, time.Time{}, false, false},
+		{"ocr", ampleOffers - 1, now, false, false},
+		{"ocr", 1, now, true, false},
+		{"ocr", 1, now, false, true},
+		{"scan", ampleOffers, now, false, true},
+		{"tag", 1, time.Time{}, false, false},
+	} {
+		if put(c.robot, c.n, c.sent, c.claiming); (stream{r}).ample() != c.want {
+			t.Errorf("after %d: ample is %v", n, !c.want)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
+	"path"
 	"strings"
 
 	"bagpipe/engine/attempt"
@@ -24,24 +25,48 @@ var noPlacement settings.Placement
 // of a robot of this machine.
 func (r transfer) takeEnd(w http.ResponseWriter, q *http.Request, l *loan) {
 	data, err := io.ReadAll(http.MaxBytesReader(w, q.Body, wire.MaxDocument))
-	var end wire.End
-	if err == nil {
-		err = wire.Decode(data, &end)
-	}
 	if err != nil {
 		problem(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	if l = r.close(l.ref); l == nil {
-		problem(w, http.StatusConflict, "the attempt is being ended")
+	said := r.endAs(q.Context(), l, data)
+	if said.Code == http.StatusNoContent {
+		w.WriteHeader(said.Code)
 		return
 	}
+	problem(w, said.Code, said.Text, said.Want...)
+}
+
+// told ends an attempt of a worker that says so in a message.
+func (r transfer) told(name layout.Name, e wire.Ending) wire.Taken {
+	l, no := r.current(e.Held, true)
+	switch {
+	case no.Code != 0:
+		return no
+	case l.worker != name:
+		gate(r).suspend(name, fmt.Sprintf("it ends attempt %s of item %s, which is not its", l.ref.Key, l.ref.Item.Short()))
+		return taken(http.StatusGone, "this attempt is another worker's")
+	}
+	return r.endAs(context.Background(), l, e.End)
+}
+
+// endAs ends an attempt by the document of its End.
+func (r transfer) endAs(ctx context.Context, l *loan, data []byte) wire.Taken {
+	var end wire.End
+	if err := wire.Decode(data, &end); err != nil {
+		return taken(http.StatusBadRequest, err.Error())
+	}
+	if why := r.rooms.Room(); why != nil && end.Carries() {
+		return taken(http.StatusInsufficientStorage, why.Error())
+	}
+	if l = r.close(l.ref); l == nil {
+		return taken(http.StatusConflict, "the attempt is being ended")
+	}
 	l.settled()
-	res, failure, want, bad := r.checked(q.Context(), l, end)
-	if len(want) > 0 || bad != nil && q.Context().Err() != nil {
+	res, failure, want, bad := r.checked(ctx, l, end)
+	if len(want) > 0 || bad != nil && ctx.Err() != nil {
 		r.reopen(l)
-		problem(w, http.StatusUnprocessableEntity, "these files are not here as announced", want...)
-		return
+		return taken(http.StatusUnprocessableEntity, "these files are not here as announced", want...)
 	}
 	if bad != nil {
 		res, failure = steps.Result{}, steps.SystemFailure("worker %s: %w", l.worker, bad)
@@ -64,11 +89,11 @@ func (r transfer) takeEnd(w http.ResponseWriter, q *http.Request, l *loan) {
 	}
 	switch err := r.end(l, res, failure); {
 	case err == nil:
-		w.WriteHeader(http.StatusNoContent)
+		return taken(http.StatusNoContent, "")
 	case fault.Is(err, fault.Refused):
-		problem(w, http.StatusGone, "this attempt is not the current one: "+err.Error())
+		return taken(http.StatusGone, "this attempt is not the current one: "+err.Error())
 	default:
-		problem(w, http.StatusServiceUnavailable, "the end could not be committed, and is to be told again: "+err.Error())
+		return taken(http.StatusServiceUnavailable, "the end could not be committed, and is to be told again: "+err.Error())
 	}
 }
 
@@ -134,8 +159,8 @@ func (r *table) note(l *loan, failure error) {
 // lies reports whether what is wrong with an end is no failure of this machine: a file that is not there
 // says that a robot failed, or that the worker lies, and is not held against it.
 func lies(bad error) bool {
-	var path *fs.PathError
-	return !errors.As(bad, &path)
+	var at *fs.PathError
+	return !errors.As(bad, &at)
 }
 
 // mostEnded bounds the ends that are known when they come again.
@@ -145,6 +170,9 @@ const mostEnded = 16_384
 func (r transfer) checked(ctx context.Context, l *loan, end wire.End) (res steps.Result, failure error, want []string, bad error) {
 	if res, failure, bad = end.Result(); bad != nil {
 		return res, failure, nil, bad
+	}
+	if len(end.Folders)+len(end.Files)+len(end.Log) == 0 && len(res.Outputs)+len(res.Children) == 0 {
+		return res, failure, nil, nil // there may be no scratch folder: the robot needs none, or was never called
 	}
 	root, err := os.OpenRoot(l.work.Scratch())
 	if err != nil {
@@ -164,6 +192,12 @@ func (r transfer) checked(ctx context.Context, l *loan, end wire.End) (res steps
 			return res, failure, nil, err
 		}
 	}
+	if len(end.Log) > 0 {
+		bad = root.WriteFile(wire.LogFile, end.Log, 0o600)
+	}
+	if bad = errors.Join(bad, unload(root, end.Files)); bad != nil {
+		return res, failure, nil, bad
+	}
 	if want, bad = verify(ctx, root, end.Files); len(want) > 0 || bad != nil {
 		return res, failure, want, bad
 	}
@@ -173,6 +207,30 @@ func (r transfer) checked(ctx context.Context, l *loan, end wire.End) (res steps
 		}
 	}
 	return res, failure, nil, steps.CheckMade(l.work.Scratch(), res)
+}
+
+// unload writes the files whose bytes came with an end.
+func unload(root *os.Root, files []wire.File) error {
+	for _, f := range files {
+		if f.Data == nil && f.Size > 0 { // it came before
+			continue
+		}
+		p, err := layout.DecodePath(f.Path)
+		if err != nil {
+			return err
+		}
+		rel, err := layout.ParseRelPath(p)
+		if err == nil {
+			err = root.MkdirAll(path.Dir(string(rel)), 0o777)
+		}
+		if err == nil {
+			err = root.WriteFile(string(rel), f.Data, 0o666)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // onlyAnnounced refuses outputs and children with files whose digests were not told: they were

@@ -21,6 +21,7 @@ type offer struct {
 	id       string
 	demand   demand
 	work     *attempt.Away
+	quick    bool // what its robot is given is soon prepared
 	since    time.Time
 	sent     time.Time // when it was put into the stream; zero: it is not in it
 	claiming bool      // a worker's claim of it is being committed
@@ -137,14 +138,15 @@ func (r *Remote) Offer(w *attempt.Away, id queue.StepID, s *state.Step) {
 		r.unavailable(w, d)
 		return
 	}
-	if on := w.Target(); on != "" {
+	on, quick := w.Look()
+	if on != "" {
 		d.Want.Name = on
 		d.class = d.Want.Class()
 	}
 	r.mu.Lock()
 	fresh := r.aim(d)
 	r.serial++
-	o := &offer{id: r.epoch + "." + strconv.Itoa(r.serial), demand: d, work: w, since: r.rooms.Now()}
+	o := &offer{id: r.epoch + "." + strconv.Itoa(r.serial), demand: d, work: w, quick: quick, since: r.rooms.Now()}
 	closing := r.closing
 	if !closing {
 		r.offers[o.id] = o
@@ -191,6 +193,13 @@ func (r stream) publishing(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
+		if r.ample() { // so more come together meanwhile
+			select {
+			case <-time.After(gathering):
+			case <-ctx.Done():
+				return
+			}
+		}
 		err := r.publish(ctx)
 		if err == nil || ctx.Err() != nil {
 			failing = false
@@ -211,6 +220,30 @@ func (r stream) publishing(ctx context.Context) {
 
 // publishPause is how long offers wait that could not be put into the stream.
 const publishPause = 200 * time.Millisecond
+
+// gathering is how long offers wait for others while workers have ampleOffers of the class before them: what is put into the
+// stream together costs the server a store of its own, and one sync.
+const gathering, ampleOffers = 10 * time.Millisecond, 6
+
+// ample reports whether of each class that has new offers so many are in the stream that workers will not wait for them.
+func (r stream) ample() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	fresh, there := map[string]bool{}, map[string]int{}
+	for _, o := range r.offers {
+		if o.sent.IsZero() {
+			fresh[o.demand.class] = true
+		} else if !o.claiming {
+			there[o.demand.class]++
+		}
+	}
+	for class := range fresh {
+		if there[class] < ampleOffers {
+			return false
+		}
+	}
+	return true
+}
 
 func (r stream) publish(ctx context.Context) (err error) {
 	r.mu.Lock()

@@ -3,7 +3,6 @@ package remote
 import (
 	"archive/tar"
 	"bufio"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -55,26 +54,42 @@ func (r transfer) fenced(next func(http.ResponseWriter, *http.Request, *loan)) h
 	return func(w http.ResponseWriter, q *http.Request) {
 		held := wire.Held{Item: layout.ItemID(q.PathValue("item")), Workflow: q.PathValue("workflow"),
 			Step: layout.Name(q.PathValue("step")), Attempt: q.PathValue("attempt")}
-		nonce, _ := strings.CutPrefix(q.Header.Get("Authorization"), "Bearer ")
-		ref, err := held.Ref()
-		if err != nil {
-			r.refused("")
-			problem(w, http.StatusBadRequest, err.Error())
-			return
-		}
-		r.mu.Lock()
-		l, done := r.loans[ref], r.ended[ref]
-		r.mu.Unlock()
+		held.Nonce, _ = strings.CutPrefix(q.Header.Get("Authorization"), "Bearer ")
+		l, no := r.current(held, strings.HasSuffix(q.URL.Path, "/end"))
 		switch {
-		case done != "" && done == nonce && strings.HasSuffix(q.URL.Path, "/end"):
-			w.WriteHeader(http.StatusNoContent) // the answer was lost on its way
-		case l == nil || l.held.Nonce != nonce:
-			r.refusedOf(ref.Key.Engine)
-			problem(w, http.StatusGone, "this attempt is not the current one")
+		case no.Code == http.StatusNoContent:
+			w.WriteHeader(no.Code)
+		case no.Code != 0:
+			problem(w, no.Code, no.Text)
 		default:
 			next(w, q, l)
 		}
 	}
+}
+
+// current finds the loan that a worker names. ending is one who tells its end; no with a code is the answer where there is no
+// such loan.
+func (r transfer) current(held wire.Held, ending bool) (l *loan, no wire.Taken) {
+	ref, err := held.Ref()
+	if err != nil {
+		r.refused("")
+		return nil, taken(http.StatusBadRequest, err.Error())
+	}
+	r.mu.Lock()
+	l, done := r.loans[ref], r.ended[ref]
+	r.mu.Unlock()
+	switch {
+	case ending && done != "" && done == held.Nonce:
+		return nil, taken(http.StatusNoContent, "") // the answer was lost on its way
+	case l == nil || l.held.Nonce != held.Nonce:
+		r.refusedOf(ref.Key.Engine)
+		return nil, taken(http.StatusGone, "this attempt is not the current one")
+	}
+	return l, no
+}
+
+func taken(code int, text string, want ...string) wire.Taken {
+	return wire.Taken{Problem: wire.Problem{Head: wire.Now(), Text: text, Want: want}, Code: code}
 }
 
 func problem(w http.ResponseWriter, code int, text string, want ...string) {
@@ -85,15 +100,12 @@ func problem(w http.ResponseWriter, code int, text string, want ...string) {
 
 // serveCall gives what the robot is given. An error in preparing it ends the attempt.
 func (r transfer) serveCall(w http.ResponseWriter, q *http.Request, l *loan) {
-	call, err := r.callOf(q.Context(), l)
+	call, err := r.given(q.Context(), l, false)
 	if err != nil && q.Context().Err() != nil {
 		return
 	}
 	if err != nil {
-		if l := r.close(l.ref); l != nil {
-			r.over(l, l.work.End(context.WithoutCancel(q.Context()), noResult, err, ""))
-		}
-		problem(w, http.StatusGone, "the attempt has ended: "+err.Error())
+		problem(w, http.StatusGone, err.Error())
 		return
 	}
 	data, err := wire.EncodeDocument(call)

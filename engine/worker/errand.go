@@ -57,12 +57,17 @@ func (e *errand) request(ctx context.Context, method, what string, body io.Reade
 		return res, nil
 	}
 	defer res.Body.Close()
-	bad := &statusError{code: res.StatusCode}
-	_ = json.NewDecoder(io.LimitReader(res.Body, wire.MaxDocument)).Decode(&bad.problem) // the code says enough
-	if res.StatusCode == http.StatusGone {
-		return nil, fmt.Errorf("%w: %s", errGone, bad.problem.Text)
+	var why wire.Problem
+	_ = json.NewDecoder(io.LimitReader(res.Body, wire.MaxDocument)).Decode(&why) // the code says enough
+	return nil, unwanted(res.StatusCode, why)
+}
+
+// unwanted is the error of an answer that is not the one wanted.
+func unwanted(code int, why wire.Problem) error {
+	if code == http.StatusGone {
+		return fmt.Errorf("%w: %s", errGone, why.Text)
 	}
-	return nil, bad
+	return &statusError{code, why}
 }
 
 // lasting asks until there is an answer, the attempt is gone, or ctx ends. ask answers with
@@ -87,6 +92,9 @@ func lasting(ctx context.Context, ask func() (done bool, err error)) error {
 
 // call fetches what the robot is given.
 func (e *errand) call(ctx context.Context) (call wire.Call, err error) {
+	if e.a.call != nil {
+		return *e.a.call, nil
+	}
 	err = lasting(ctx, func() (bool, error) {
 		res, err := e.request(ctx, http.MethodGet, "call", nil, nil)
 		if err != nil {
@@ -105,15 +113,17 @@ func (e *errand) call(ctx context.Context) (call wire.Call, err error) {
 
 // prepare makes the item's folder here, or uses the one that is shared.
 func (e *errand) prepare(ctx context.Context, call wire.Call) (*steps.Call, error) {
-	if err := os.MkdirAll(e.dir, 0o700); err != nil {
-		return nil, err
+	if !call.Bare {
+		if err := os.MkdirAll(e.dir, 0o700); err != nil {
+			return nil, err
+		}
 	}
 	item, scratch := filepath.Join(e.dir, "item"), filepath.Join(e.dir, "scratch")
 	folders, err := foldersOf(call)
 	if err != nil {
 		return nil, err
 	}
-	if !call.Shared {
+	if !call.Shared && !call.Bare {
 		if err := e.fetch(ctx, call, item, scratch); err != nil {
 			return nil, err
 		}
@@ -157,8 +167,10 @@ func (e *errand) tell(ctx context.Context, end wire.End) error {
 		return err
 	}
 	sent := 1
+	asMessage := true // else over HTTPS; in turns, as the one or the other may be cut
 	return lasting(ctx, func() (bool, error) {
-		res, err := e.request(ctx, http.MethodPost, "end", bytes.NewReader(data), nil)
+		err := e.post(ctx, data, asMessage)
+		asMessage = !asMessage
 		var bad *statusError
 		if errors.As(err, &bad) && bad.code == http.StatusUnprocessableEntity && len(bad.problem.Want) > 0 {
 			if sent++; sent > mostSends {
@@ -171,11 +183,26 @@ func (e *errand) tell(ctx context.Context, end wire.End) error {
 		if errors.As(err, &bad) && bad.code == http.StatusBadRequest {
 			return true, err
 		}
-		if err != nil {
-			return false, err
-		}
-		return true, res.Body.Close()
+		return err == nil, err
 	})
+}
+
+// post tells an end once, as a message where it is small enough for one.
+func (e *errand) post(ctx context.Context, end []byte, asMessage bool) error {
+	if asMessage {
+		if data, err := wire.EncodeCarrying(wire.Ending{Head: wire.Now(), Held: e.a.held, End: end}); err == nil {
+			var taken wire.Taken
+			if err := e.w.exchange(ctx, wire.VerbEnd, data, &taken); err != nil || taken.Code == http.StatusNoContent {
+				return err
+			}
+			return unwanted(taken.Code, taken.Problem)
+		}
+	}
+	res, err := e.request(ctx, http.MethodPost, "end", bytes.NewReader(end), nil)
+	if err != nil {
+		return err
+	}
+	return res.Body.Close()
 }
 
 // mostSends is how often a file is sent, or fetched, that does not arrive as it is.

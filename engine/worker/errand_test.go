@@ -3,6 +3,7 @@ package worker
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -139,5 +140,76 @@ func TestOrdersThatMakeNoSense(t *testing.T) {
 	}
 	if len(w.running) != 0 || len(w.classes) != 0 || w.draining {
 		t.Errorf("%+v", w.state)
+	}
+}
+
+// ended is a link on which ends are heard.
+type ended struct {
+	said
+	ends []wire.Ending
+}
+
+func (l *ended) Ask(_ context.Context, verb string, data []byte) ([]byte, error) {
+	var e wire.Ending
+	if err := wire.Decode(data, &e); err != nil || verb != wire.VerbEnd {
+		return nil, fmt.Errorf("%s: %w", verb, err)
+	}
+	l.ends = append(l.ends, e)
+	return wire.Encode(wire.Taken{Problem: wire.Problem{Head: wire.Now()}, Code: http.StatusNoContent})
+}
+
+// What is small comes with the grant and goes with the end: the worker asks for nothing over HTTPS, and writes no log
+// where nothing was printed.
+func TestASmallStepIsTwoMessages(t *testing.T) {
+	for name, c := range map[string]struct {
+		robot steps.Func
+		bare  bool
+		files int
+		log   string
+	}{
+		"bare":   {func(context.Context, *steps.Call) (steps.Result, error) { return steps.Result{}, nil }, true, 0, ""},
+		"silent": {func(context.Context, *steps.Call) (steps.Result, error) { return steps.Result{}, nil }, false, 0, ""},
+		"makes": {func(_ context.Context, c *steps.Call) (steps.Result, error) {
+			fmt.Fprint(c.Log, "copied")
+			data, err := os.ReadFile(filepath.Join(c.Content, "small"))
+			if err == nil {
+				err = os.WriteFile(filepath.Join(c.Scratch, "copy"), data, 0o600)
+			}
+			return steps.Result{Outputs: []steps.Output{{From: "copy", To: "derived/copy"}}}, err
+		}, false, 1, "copied"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := fetching(t, func(w http.ResponseWriter, q *http.Request) { t.Errorf("it asks for %s", q.URL) })
+			link, w := &ended{}, e.w
+			w.o.Link, w.room, w.telling, w.slots = link, newRoom(1), make(chan struct{}, 1), make(chan struct{}, 1)
+			w.running, w.each = map[layout.AttemptRef]*attempt{}, map[string]chan struct{}{}
+			w.o.Config.Robots, w.o.Builtins = []Robot{{Builtin: "tried"}}, map[layout.Name]steps.Builtin{"tried": {Robot: c.robot}}
+			call := wire.Call{Head: wire.Now(), Robot: "tried", Records: wire.Records{Manifest: []byte("{}"), Execution: []byte("{}")},
+				Sent: wire.Sent{Bare: c.bare, Source: "source", Content: "content", Files: []wire.File{wire.Carried("content/small", []byte("small"), false), wire.Carried("content/empty", nil, false)}}}
+			if !w.room.take(t.Context()) {
+				t.Fatal("no room")
+			}
+			item, err := layout.NewItemID(rand.Reader)
+			if err != nil {
+				t.Fatal(err)
+			}
+			held := wire.HeldOf(layout.AttemptRef{Item: item, Workflow: "far.1", Step: "copy", Key: layout.AttemptKey{N: 1, Engine: "5c1e9a70"}}, "")
+			w.perform(t.Context(), wire.Grant{Head: wire.Now(), Held: held, Call: &call})
+			if len(link.ends) != 1 {
+				t.Fatalf("%d ends", len(link.ends))
+			}
+			var end wire.End
+			if err := wire.Decode(link.ends[0].End, &end); err != nil || end.How != wire.Done || len(end.Files) != c.files || string(end.Log) != c.log {
+				t.Errorf("%+v, %v", end, err)
+			}
+			for _, f := range end.Files {
+				if string(f.Data) != "small" {
+					t.Errorf("%+v", f)
+				}
+			}
+			if w.room.taken != 0 || len(w.telling) != 0 {
+				t.Errorf("%d have room, %d ends are told", w.room.taken, len(w.telling))
+			}
+		})
 	}
 }

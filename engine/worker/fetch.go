@@ -68,6 +68,7 @@ func (e *errand) fetch(ctx context.Context, call wire.Call, item, scratch string
 		}
 		first[f.SHA256] = f
 		switch {
+		case (f.Data != nil || f.Size == 0) && e.unload(root, f) == nil:
 		case e.w.cache.give(root, f):
 		case f.Size <= smallFile:
 			small = append(small, f)
@@ -89,6 +90,13 @@ func (e *errand) fetch(ctx context.Context, call wire.Call, item, scratch string
 		}
 	}
 	return nil
+}
+
+// unload writes a file whose bytes came with the call.
+func (e *errand) unload(root *os.Root, f wire.File) error {
+	folders := disk.Below(root)
+	defer folders.Close()
+	return e.putSmall(root, folders, arrived{f, f.Data})
 }
 
 // copyOf makes a file of another that is the same, or fetches it where that does not do.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -23,7 +23,8 @@ type attempt struct {
 	lease   time.Duration
 	alone   bool
 	end     context.CancelCauseFunc
-	scratch string // of the robot; "" before it is made
+	scratch string     // of the robot; "" before it is made
+	call    *wire.Call // that came with the grant; nil: it is fetched
 }
 
 // givenBack is the cause with which a robot is ended whose step another is to do.
@@ -31,8 +32,11 @@ type givenBack struct{ why error }
 
 func (g *givenBack) Error() string { return g.why.Error() }
 
-// perform takes a granted attempt from its call to its end.
+// perform takes a granted attempt from its call to its end, and gives its room back: as soon as all that is left is to tell
+// the end, so that the next attempt is claimed meanwhile.
 func (w *Worker) perform(ctx context.Context, g wire.Grant) {
+	leave := sync.OnceFunc(w.room.leave)
+	defer leave()
 	ref, err := g.Held.Ref()
 	if err != nil {
 		w.o.Log.Error("a grant was refused", "err", err)
@@ -40,7 +44,7 @@ func (w *Worker) perform(ctx context.Context, g wire.Grant) {
 	}
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	a := &attempt{held: g.Held, ref: ref, lease: g.Lease, alone: g.Alone, end: end}
+	a := &attempt{held: g.Held, ref: ref, lease: g.Lease, alone: g.Alone, end: end, call: g.Call}
 	w.enter(ref, a)
 	defer w.leave(ref)
 	dir := filepath.Join(w.attempts(), fmt.Sprintf("%s.%s.%s.%s", ref.Item, ref.Workflow, ref.Step, ref.Key))
@@ -73,6 +77,12 @@ func (w *Worker) perform(ctx context.Context, g wire.Grant) {
 		}
 	})
 	defer stop()
+	select {
+	case w.telling <- struct{}{}:
+		leave()
+		defer func() { <-w.telling }()
+	default: // as many ends as there is room wait already
+	}
 	if err := e.tell(last, answer); err != nil {
 		w.o.Log.Warn("the end of an attempt was not taken", "item", ref.Item, "step", ref.Step, "attempt", ref.Key.String(), "err", err)
 	}
@@ -118,7 +128,7 @@ func (e *errand) do(ctx context.Context) (answer wire.End, shared bool, err erro
 	answer = wire.EndOf(res, failure)
 	answer.Times = wire.Times{Fetched: fetched.Sub(begun), Ran: ended.Sub(seated), CPU: cpu}
 	defer func() { answer.Sent = e.w.o.Now().Sub(ended) }()
-	if err := e.sendLog(ctx); err != nil {
+	if err := e.sendLog(ctx, &answer); err != nil {
 		return answer, call.Shared, err
 	}
 	if call.Shared || failure != nil && len(res.Outputs) == 0 {
@@ -169,12 +179,13 @@ func (e *errand) run(ctx context.Context, call wire.Call, c *steps.Call) (res st
 		c.Environment = steps.Environment(steps.Environment(nil, offered.Env), call.Env)
 		robot = steps.Command(append(append([]string{}, offered.Command...), call.Arguments...))
 	}
-	log, err := os.OpenFile(e.log(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return res, err
-	}
+	log := &printed{path: e.log()}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	c.Log = io.Writer(log)
+	if c.Log = log; offered.Builtin == "" {
+		if c.Log, err = log.open(); err != nil { // the program writes into the file itself
+			return res, err
+		}
+	}
 	if call.Timeout > 0 {
 		limited, cancel := context.WithTimeoutCause(ctx, call.Timeout, fmt.Errorf("timed out after %s", call.Timeout))
 		defer cancel()
@@ -192,6 +203,47 @@ func (e *errand) run(ctx context.Context, call wire.Call, c *steps.Call) (res st
 		err = cause
 	}
 	return res, err
+}
+
+// printed is the file of what a robot prints, made when it prints something. It may be used by several goroutines.
+type printed struct {
+	path string
+
+	mu   sync.Mutex // guards file
+	file *os.File
+}
+
+func (p *printed) open() (*os.File, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.file != nil {
+		return p.file, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(p.path), 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(p.path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err == nil {
+		p.file = f
+	}
+	return f, err
+}
+
+func (p *printed) Write(data []byte) (int, error) {
+	f, err := p.open()
+	if err != nil {
+		return 0, err
+	}
+	return f.Write(data)
+}
+
+func (p *printed) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.file == nil {
+		return nil
+	}
+	return p.file.Close()
 }
 
 // log is the file of what the robot prints.

@@ -35,7 +35,7 @@ func (e *errand) send(ctx context.Context, scratch string, res steps.Result, end
 	for _, c := range res.Children {
 		tops = append(tops, string(c.From))
 	}
-	seen := map[string]bool{}
+	seen, left := map[string]bool{}, int64(wire.MostCarried)
 	for _, top := range tops {
 		err := filepath.WalkDir(filepath.Join(scratch, filepath.FromSlash(top)), func(path string, d fs.DirEntry, err error) error {
 			if err != nil {
@@ -50,6 +50,16 @@ func (e *errand) send(ctx context.Context, scratch string, res steps.Result, end
 			if d.IsDir() {
 				end.Folders = append(end.Folders, name)
 				return nil
+			}
+			info, err := d.Info()
+			if err != nil {
+				return err
+			}
+			if info.Mode().IsRegular() && info.Size() <= left && len(end.Files) < wire.MostFiles {
+				data, err := os.ReadFile(path)
+				left -= int64(len(data))
+				end.Files = append(end.Files, wire.Carried(name, data, info.Mode()&0o100 != 0))
+				return err
 			}
 			f, err := described(path, name)
 			if err != nil {
@@ -147,10 +157,18 @@ func (e *errand) there(ctx context.Context, name string) (int64, error) {
 	return strconv.ParseInt(res.Header.Get("Bagpipe-Size"), 10, 64)
 }
 
-// sendLog sends what the robot printed, if it printed anything.
-func (e *errand) sendLog(ctx context.Context) error {
-	if info, err := os.Stat(e.log()); err != nil || info.Size() == 0 {
+// mostLog bounds the bytes of a log that goes with the end.
+const mostLog = 16 << 10
+
+// sendLog sends what the robot printed, if it printed anything; with its end where that is little.
+func (e *errand) sendLog(ctx context.Context, end *wire.End) error {
+	info, err := os.Stat(e.log())
+	if err != nil || info.Size() == 0 {
 		return nil
 	}
-	return e.sendFile(ctx, e.log(), wire.LogFile)
+	if info.Size() > mostLog {
+		return e.sendFile(ctx, e.log(), wire.LogFile)
+	}
+	end.Log, err = os.ReadFile(e.log())
+	return err
 }

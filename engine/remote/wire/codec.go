@@ -13,6 +13,8 @@ const (
 
 	// MaxMessage bounds what goes through NATS; what is larger goes over HTTPS.
 	MaxMessage = 256 << 10
+	// MaxCarrying bounds a message with a call or an end: over a slow link, beats wait behind it.
+	MaxCarrying = 64 << 10
 	// MaxDocument bounds a call and an end, which go over HTTPS and hold an item's records.
 	MaxDocument = 64 << 20
 )
@@ -32,6 +34,9 @@ func Now() Head { return Head{V: Protocol} }
 
 // Encode gives the bytes of a message for NATS.
 func Encode(m Message) ([]byte, error) { return encode(m, MaxMessage) }
+
+// EncodeCarrying gives the bytes of a message for NATS that carries a call or an end.
+func EncodeCarrying(m Message) ([]byte, error) { return encode(m, MaxCarrying) }
 
 // EncodeDocument gives the bytes of a message for HTTPS.
 func EncodeDocument(m Message) ([]byte, error) { return encode(m, MaxDocument) }

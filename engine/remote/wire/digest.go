@@ -3,6 +3,7 @@ package wire
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"strings"
 
 	"bagpipe/engine/fault"
@@ -19,6 +20,12 @@ func ContentDigest(field string) ([]byte, error) {
 		}
 	}
 	return nil, fault.New(fault.Invalid, "expected the header Content-Digest: sha-256=:BASE64:")
+}
+
+// Carried is a file whose bytes a message carries.
+func Carried(path string, data []byte, exec bool) File {
+	sum := sha256.Sum256(data)
+	return File{Path: path, Size: int64(len(data)), SHA256: hex.EncodeToString(sum[:]), Exec: exec, Data: data}
 }
 
 // ContentDigestOf is the field of bytes.

@@ -11,7 +11,9 @@
 //	claim    worker → engine   I have an offer and a free slot                   → Grant
 //	beat     worker → engine   these attempts run here                           → Orders
 //	call     worker → engine   over HTTPS: what the robot is given, and its files
-//	end      worker → engine   over HTTPS: how the robot ended                   → Ended
+//	end      worker → engine   how the robot ended                               → Taken
+//
+// A grant carries the call where that is small, files and all. An end that is small is a message, else it goes over HTTPS.
 //
 // A class is a queue of offers: the steps that want one robot on workers with the same labels
 // and name. The engine tells each worker which classes it may pull from.

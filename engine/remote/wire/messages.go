@@ -94,6 +94,20 @@ type Grant struct {
 	Held   Held          `json:"held,omitzero"`
 	Lease  time.Duration `json:"lease"`
 	Alone  bool          `json:"alone,omitempty"` // the robot is ended when the engine is not heard for two thirds of a lease
+	Call   *Call         `json:"call,omitempty"`  // with the bytes of all files; nil: it is to be fetched
+}
+
+// Ending tells how an attempt ended, where that is small enough for a message.
+type Ending struct {
+	Head
+	Held Held            `json:"held"`
+	End  json.RawMessage `json:"end"` // an End
+}
+
+// Taken answers an Ending as HTTPS would: with a status code, and below it what a Problem says.
+type Taken struct {
+	Problem
+	Code int `json:"code"`
 }
 
 // Held names an attempt and proves that it was granted.
@@ -175,6 +189,7 @@ type Records struct {
 // Sent is where the item's files are: in folders that are shared, or to be fetched.
 type Sent struct {
 	Shared  bool     `json:"shared,omitempty"` // Dir and Scratch are the worker's to use
+	Bare    bool     `json:"bare,omitempty"`   // the robot works by the records alone, and there are no folders
 	Dir     string   `json:"dir,omitempty"`    // the item's folder
 	Scratch string   `json:"scratch,omitempty"`
 	Source  string   `json:"source"`            // where it is shared the whole path, else below the item's folder
@@ -190,7 +205,11 @@ type File struct {
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"`
 	Exec   bool   `json:"exec,omitempty"`
+	Data   []byte `json:"data,omitempty"` // the bytes, where they are few; nil: they come apart
 }
+
+// MostCarried bounds the bytes of files that a message carries, and MostFiles the files.
+const MostCarried, MostFiles = 24 << 10, 100
 
 // Problem is the body of an HTTPS answer that is not 2xx.
 type Problem struct {

@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"bagpipe/layout"
@@ -43,10 +44,17 @@ type Reached struct {
 	Choose     []layout.Name `json:"choose,omitzero"`
 }
 
-// Listed are the folders of the outputs and children, also those that are empty, and their files, below scratch.
+// Listed are the folders of the outputs and children, also those that are empty, and their files, below scratch; and what
+// the robot printed, unless it came as the file LogFile.
 type Listed struct {
 	Folders []string `json:"folders,omitempty"`
 	Files   []File   `json:"files,omitempty"`
+	Log     []byte   `json:"log,omitempty"`
+}
+
+// Carries reports whether an end has bytes in it that are to be written.
+func (e End) Carries() bool {
+	return len(e.Log) > 0 || slices.ContainsFunc(e.Files, func(f File) bool { return f.Data != nil })
 }
 
 // Times are how long an attempt took on its worker.
