@@ -321,7 +321,9 @@ func (d *document) row() *row {
 		}
 	}
 	for i, f := range d.fields {
-		r.keys = append(r.keys, valueKey(f.text))
+		if hasWords(f.name) {
+			r.keys = append(r.keys, valueKey(f.text))
+		}
 		add(i, f.text)
 	}
 	for _, name := range d.files {

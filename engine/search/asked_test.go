@@ -1,0 +1,52 @@
+package search
+
+import (
+	"crypto/rand"
+	"slices"
+	"testing"
+
+	"bagpipe/engine/ledger"
+	"bagpipe/engine/query"
+	"bagpipe/layout"
+)
+
+// A condition that wants a whole text names a key of the items that have it, and no item that has its words alone, or as its source.
+func TestKeysOfWholeTexts(t *testing.T) {
+	id, err := layout.NewItemID(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for where, fits := range map[string][3]bool{
+		`metadata.title = "flood plain"`:              {true, false, false},
+		`metadata.title in ("flood plain", "plains")`: {true, false, false},
+		`label = "flood plain"`:                       {true, false, false},
+		`metadata.title = "plain flood"`:              {false, false, true},
+	} {
+		q := query.Query{Where: where}
+		if _, err := q.Check(); err != nil {
+			t.Fatal(err)
+		}
+		a := newAsked(nil, q)
+		if err := a.findTerms(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for i, m := range []layout.Manifest{
+			{Label: "flood plain", Metadata: map[string]any{"title": "flood plain"}},
+			{Label: "flood plain of x", Source: layout.Source{Name: "flood plain"}, Metadata: map[string]any{"title": "the flood plain"}},
+			{Label: "x", Metadata: map[string]any{"sheets": []any{map[string]any{"title": "plain flood"}}}},
+		} {
+			m.Item, m.Version, m.Collection, m.Lane = id, 1, "maps", "normal"
+			data, err := m.Encode(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			keys := read(id, ledger.Records{Manifest: data}).row().keys
+			has := !slices.ContainsFunc(a.terms, func(any []string) bool {
+				return !slices.ContainsFunc(any, func(key string) bool { return slices.Contains(keys, key) })
+			})
+			if has != fits[i] {
+				t.Errorf("%s: of item %d the records are read: %v", where, i, has)
+			}
+		}
+	}
+}
