@@ -30,16 +30,20 @@ type Builder struct {
 	scratch []byte
 	entries []entry
 	blobs   []Blob
-	seen    map[Hash]bool
-	pending int // bytes of blobs not yet in buf
+	seen    map[Hash]int // place in blobs, from 1; notBlob of other objects
+	pending int          // bytes of blobs not yet in buf
 	parts   []part
 	index   []byte
 }
 
+const notBlob = -1
+
 // Blob is a blob of the pack being built. Its data must not be changed.
 type Blob struct {
-	Name Hash
-	Data []byte
+	Name  Hash
+	Data  []byte
+	base  int // place in the builder's blobs, from 1, of the version before; 0: not in this pack
+	chain int // versions below it that are in this pack
 }
 
 // Blobs are the blobs collected since Reset.
@@ -47,7 +51,7 @@ func (b *Builder) Blobs() []Blob { return b.blobs }
 
 // NewBuilder gives an empty Builder.
 func NewBuilder() *Builder {
-	b := &Builder{h: newHasher(), seen: map[Hash]bool{}}
+	b := &Builder{h: newHasher(), seen: map[Hash]int{}}
 	b.Reset()
 	return b
 }
@@ -60,17 +64,17 @@ func (b *Builder) Reset() {
 	b.blobs = b.blobs[:0]
 	b.pending = 0
 	if len(b.seen) > 1<<16 {
-		b.seen = map[Hash]bool{} // to clear a large map takes long, whatever is in it
+		b.seen = map[Hash]int{} // to clear a large map takes long, whatever is in it
 	}
 	clear(b.seen)
 }
 
 // add reports whether the pack has no object of that name yet.
 func (b *Builder) add(name Hash) bool {
-	if b.seen[name] {
+	if b.seen[name] != 0 {
 		return false
 	}
-	b.seen[name] = true
+	b.seen[name] = notBlob
 	return true
 }
 
@@ -80,13 +84,20 @@ func (b *Builder) Len() int { return len(b.entries) + len(b.blobs) }
 // Size is about the bytes the pack will have, before blobs are deflated.
 func (b *Builder) Size() int { return len(b.buf) + b.pending }
 
-// AddBlob collects a blob. The data must not change until Finish.
-func (b *Builder) AddBlob(data []byte) Hash {
+// AddBlob collects a blob. The data must not change until Finish. old names the version
+// before, which may be zero or anywhere; in this pack it serves as the base of a difference.
+func (b *Builder) AddBlob(data []byte, old Hash) Hash {
 	name := b.h.name(TypeBlob, data)
-	if b.add(name) {
-		b.blobs = append(b.blobs, Blob{name, data})
-		b.pending += len(data)
+	if !b.add(name) {
+		return name
 	}
+	blob := Blob{Name: name, Data: data}
+	if base := b.seen[old]; base > 0 && b.blobs[base-1].chain < maxChain {
+		blob.base, blob.chain = base, b.blobs[base-1].chain+1
+	}
+	b.blobs = append(b.blobs, blob)
+	b.seen[name] = len(b.blobs)
+	b.pending += len(data)
 	return name
 }
 
@@ -194,10 +205,10 @@ func (b *Builder) deflateBlobs() {
 	for i := range parts {
 		from, to := len(b.blobs)*i/shares, len(b.blobs)*(i+1)/shares
 		if i == shares-1 {
-			parts[i].deflate(b.blobs[from:to])
+			parts[i].deflate(b.blobs, from, to)
 			continue
 		}
-		wg.Go(func() { parts[i].deflate(b.blobs[from:to]) })
+		wg.Go(func() { parts[i].deflate(b.blobs, from, to) })
 	}
 	wg.Wait()
 	for i := range parts {
@@ -212,17 +223,34 @@ func (b *Builder) deflateBlobs() {
 
 type part struct {
 	buf     []byte
+	delta   []byte
 	entries []entry
 }
 
-func (p *part) deflate(blobs []Blob) {
+// smallDelta is the part of a blob up to which a difference is written for it: a step changes
+// little of a record, and a description of an item all of it.
+const smallDelta = 8
+
+// deflate writes the blobs between two places. A version before in another part is where this
+// part cannot know how far away it stands: then the blob is written in full.
+func (p *part) deflate(blobs []Blob, from, to int) {
 	d := deflaters.Get().(*deflater)
 	defer deflaters.Put(d)
 	p.buf, p.entries = p.buf[:0], p.entries[:0]
-	for _, bl := range blobs {
-		at := len(p.buf)
-		p.buf = appendEntryHeader(p.buf, TypeBlob, len(bl.Data))
-		p.buf = d.append(p.buf, bl.Data)
+	for _, bl := range blobs[from:to] {
+		at, written := len(p.buf), false
+		if bl.base > from {
+			p.delta = appendDelta(p.delta[:0], blobs[bl.base-1].Data, bl.Data)
+			if written = len(p.delta) < len(bl.Data)/smallDelta; written {
+				p.buf = appendEntryHeader(p.buf, typeOfsDelta, len(p.delta))
+				p.buf = appendOffset(p.buf, uint64(at)-uint64(p.entries[bl.base-1-from].off))
+				p.buf = d.append(p.buf, p.delta)
+			}
+		}
+		if !written {
+			p.buf = appendEntryHeader(p.buf, TypeBlob, len(bl.Data))
+			p.buf = d.append(p.buf, bl.Data)
+		}
 		p.entries = append(p.entries, entry{bl.Name, crc32.ChecksumIEEE(p.buf[at:]), uint32(at)})
 	}
 }

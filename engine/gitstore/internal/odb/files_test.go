@@ -20,7 +20,7 @@ func TestManyLargeIndexesWithFewOpenFiles(t *testing.T) {
 	for k := range 150 {
 		b := NewBuilder()
 		for i := range 1200 {
-			h := b.AddBlob(fmt.Appendf(nil, "%d-%d", k, i))
+			h := b.AddBlob(fmt.Appendf(nil, "%d-%d", k, i), Hash{})
 			if i%100 == 0 {
 				names = append(names, h)
 			}

@@ -48,7 +48,7 @@ func onePack(t *testing.T, dir string, n int) (path string, blobs map[Hash][]byt
 	blobs = map[Hash][]byte{}
 	for i := range n {
 		data := append(fmt.Appendf(nil, "%d: ", i), textLike(r, 3000)...)
-		blobs[b.AddBlob(data)] = data
+		blobs[b.AddBlob(data, Hash{})] = data
 	}
 	pack, index, name := b.Finish()
 	path = filepath.Join(dir, "pack", "pack-"+name.String())

@@ -90,7 +90,7 @@ func TestRestFindsWhatDoesNotFit(t *testing.T) {
 func TestAScanChecksEachTreeThatIsReadAsOne(t *testing.T) {
 	dir := t.TempDir()
 	b := NewBuilder()
-	whole := AppendEntry(nil, "100644", "a", b.AddBlob([]byte("a")))
+	whole := AppendEntry(nil, "100644", "a", b.AddBlob([]byte("a"), Hash{}))
 	good, _ := b.AddTree(whole, nil, Placed{})
 	bad, _ := b.AddTree(whole[:len(whole)-1], nil, Placed{})
 	pack, index, name := b.Finish()

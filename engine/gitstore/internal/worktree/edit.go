@@ -81,7 +81,7 @@ func (w *Tree) setEntry(b *odb.Builder, n *node, name string, data []byte) bool 
 		}
 		return found
 	}
-	h := b.AddBlob(data)
+	h := b.AddBlob(data, e.Hash)
 	switch {
 	case !found:
 		w.touch(n)
