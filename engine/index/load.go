@@ -276,14 +276,18 @@ func (ke *Keeper) reload(index *queue.Index, v gitstore.View, n *noted) {
 		}
 		return
 	}
-	was, is := index.Item(n.id), controlled(ke.control, index, ke.Summarise(v, n.id, &n.files, &ke.ledger.Decoded, &queue.Item{}))
-	index.Put(is)
-	ke.NoteEnds(index, is)
-	trialMoved(ke.control, index, n.id)
 	ke.mu.Lock()
 	told := ke.ended
 	ke.mu.Unlock()
-	if told != nil && was != nil {
+	var was *queue.Item
+	if told != nil {
+		was = queue.Bare(index.View, n.id)
+	}
+	is := controlled(ke.control, index, ke.Summarise(v, n.id, &n.files, &ke.ledger.Decoded, &queue.Item{}))
+	index.Put(is)
+	ke.NoteEnds(index, is)
+	trialMoved(ke.control, index, n.id)
+	if was != nil {
 		tellEnded(told, own(ke), was, is)
 	}
 }

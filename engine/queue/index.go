@@ -93,12 +93,14 @@ func (x *store) related(id layout.ItemID) *Item {
 }
 
 // item gives a copy of an item; nil when there is none.
-func (x *store) item(id layout.ItemID) *Item {
+func (x *store) item(id layout.ItemID) *Item { return x.read(id, packed.Unpack) }
+
+func (x *store) read(id layout.ItemID, unpack func([]byte, *packed.Names, layout.ItemID) (*Item, bool)) *Item {
 	b := x.table.Get(packed.BitsOf(id))
 	if b == nil {
 		return nil
 	}
-	it, ok := packed.Unpack(b, x.names, id)
+	it, ok := unpack(b, x.names, id)
 	if !ok {
 		panic("queue: item " + string(id) + " cannot be unpacked") // it was packed here, or checked
 	}

@@ -142,6 +142,14 @@ func (v View) Item(id layout.ItemID) *Item {
 	return x.item(id)
 }
 
+// Bare is View.Item without the reasons why the item's steps do not start: their Blocked is nil.
+func Bare(v View, id layout.ItemID) *Item {
+	x := v.s
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.read(id, packed.UnpackBare)
+}
+
 // Held reports whether an item is held.
 func (v View) Held(id layout.ItemID) bool {
 	x := v.s

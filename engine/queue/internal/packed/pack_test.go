@@ -39,6 +39,16 @@ func TestPackKeepsEverything(t *testing.T) {
 		if diff := cmp.Diff(it, got, itemOptions...); diff != "" {
 			t.Fatal(diff)
 		}
+		bare, ok := UnpackBare(b, n, it.ID)
+		for run, i := range got.Steps() {
+			run.Steps[i].Blocked, run.Steps[i].own = nil, overlaid{}
+		}
+		for run, i := range bare.Steps() {
+			run.Steps[i].own = overlaid{}
+		}
+		if diff := cmp.Diff(got, bare, itemOptions...); !ok || diff != "" {
+			t.Fatal("bare: ", ok, diff)
+		}
 		var g Outline
 		if !g.Read(b) || g.Traits != it.Traits() {
 			t.Fatalf("traits %b, want %b", g.Traits, it.Traits())

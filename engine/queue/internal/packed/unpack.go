@@ -2,6 +2,7 @@ package packed
 
 import (
 	"encoding/binary"
+	"slices"
 	"time"
 
 	"bagpipe/engine/state"
@@ -22,6 +23,7 @@ type unpacker struct {
 	b    []byte
 	base int64
 	bad  bool
+	bare bool // the reasons of steps are passed over
 }
 
 func (u *unpacker) num() uint64 {
@@ -120,7 +122,16 @@ func (u *unpacker) head(it *Item) {
 
 // Unpack reads an item; ok is false when its bytes are damaged.
 func Unpack(b []byte, n *Names, id layout.ItemID) (it *Item, ok bool) {
-	u := &unpacker{n: n, b: b}
+	return unpack(&unpacker{n: n, b: b}, id)
+}
+
+// UnpackBare is Unpack without the reasons why steps do not start, which are most of the work: they are derived from how
+// the others stand.
+func UnpackBare(b []byte, n *Names, id layout.ItemID) (it *Item, ok bool) {
+	return unpack(&unpacker{n: n, b: b, bare: true}, id)
+}
+
+func unpack(u *unpacker, id layout.ItemID) (it *Item, ok bool) {
 	it = &Item{ID: id}
 	u.head(it)
 	if runs := u.count(); runs > 0 {
@@ -145,9 +156,13 @@ func (u *unpacker) run(it *Item, run *Run) {
 		return
 	}
 	run.Steps = make([]Step, n)
-	codes := make([]stepCodes, n)
+	var room [16]stepCodes // a workflow has seldom more steps
+	codes := slices.Grow(room[:0], n)[:n]
 	for i := range run.Steps {
 		codes[i] = u.step(&run.Steps[i])
+	}
+	if u.bare {
+		return
 	}
 	// What a step waits for follows from how the others stand, which are known now.
 	for i := range run.Steps {
