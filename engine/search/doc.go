@@ -36,7 +36,8 @@
 //
 // Before each search the index is brought from its tree to the tip, by the items whose
 // folders differ. One that is damaged, cut or of another version is built anew, in a file of
-// its own that is renamed. Each page has a sum, so that damage is noticed when it is read (checked.go). Where it cannot be written, the search reads every record.
+// its own that is renamed. Each page has a sum, so that damage is noticed when it is read
+// (checked.go). Where it cannot be written, the search reads every record.
 //
 // # Locks
 //
