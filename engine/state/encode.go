@@ -11,11 +11,11 @@ import (
 func (x *Execution) Encode() []byte {
 	w := newWriter()
 	f := x.unknown.members(w)
+	f.set("intents", object(x.Intents, func(k layout.IntentKey) string { return string(k) }, func(w *writer, i Intent) { i.write(w) }))
 	f.set("item", text(string(x.Item)))
+	f.set("milestones", object(x.Milestones, nameKey, (*writer).moment))
 	f.set("schema", integer(executionSchema))
-	f.set("intents", object(x.Intents, func(k layout.IntentKey) string { return string(k) }, func(i Intent) value { return made(func(w *writer) { i.write(w) }) }))
-	f.set("milestones", object(x.Milestones, nameKey, timeValue))
-	f.set("workflows", object(x.Workflows, func(k string) string { return k }, func(wf *Workflow) value { return made(wf.write) }))
+	f.set("workflows", object(x.Workflows, func(k string) string { return k }, func(w *writer, wf *Workflow) { wf.write(w) }))
 	f.end()
 	return w.done([]byte{'\n'})
 }
@@ -47,57 +47,57 @@ func (a Attempt) encode(dst []byte) []byte {
 	return w.buf
 }
 
+// write sets the members in their order, so that they need not be sorted; so do the others here.
 func (i *Intent) write(w *writer) {
 	f := i.unknown.members(w)
-	f.set("kind", text(i.Kind))
 	f.set("at", timeValue(i.At))
-	f.set("by", text(i.By))
-	f.text("text", i.Text)
-	f.text("workflow", i.Workflow)
-	f.text("step", string(i.Step))
 	if !i.Attempt.IsZero() {
 		f.text("attempt", i.Attempt.String())
 	}
-	f.text("target", string(i.Target))
+	f.set("by", text(i.By))
 	f.text("digest", i.Digest)
+	f.set("kind", text(i.Kind))
 	f.text("site", string(i.Site))
+	f.text("step", string(i.Step))
+	f.text("target", string(i.Target))
+	f.text("text", i.Text)
+	f.text("workflow", i.Workflow)
 	f.end()
 }
 
 func (w *Workflow) write(to *writer) {
 	f := w.unknown.members(to)
+	f.set("created", timeValue(w.Created))
 	f.set("definition", made(func(to *writer) {
 		d := w.unknownOfDefinition.members(to)
-		d.set("name", text(w.Name))
 		d.set("digest", text(w.Digest))
+		d.set("name", text(w.Name))
 		if w.StartedWith != w.Digest {
 			d.set("startedWith", text(w.StartedWith))
 		}
 		d.end()
 	}))
-	f.set("created", timeValue(w.Created))
-	f.time("notBefore", w.NotBefore)
 	f.time("ended", w.Ended)
+	f.time("notBefore", w.NotBefore)
+	if len(w.Skip) > 0 {
+		f.set("skip", object(w.Skip, nameKey, (*writer).quote))
+	}
 	f.time("started", w.Started)
 	f.text("startedBy", w.StartedBy)
 	f.set("status", text(string(w.Status)))
-	if len(w.Skip) > 0 {
-		f.set("skip", object(w.Skip, nameKey, text))
-	}
-	f.set("steps", object(w.Steps, nameKey, func(s *StepRecord) value { return made(s.write) }))
+	f.set("steps", object(w.Steps, nameKey, func(to *writer, s *StepRecord) { s.write(to) }))
 	f.end()
 }
 
 func (s *StepRecord) write(w *writer) {
 	f := s.unknown.members(w)
 	if len(s.Attempts) > 0 {
-		f.set("attempts", object(s.Attempts, layout.AttemptKey.String, func(a Attempt) value { return made(func(w *writer) { a.write(w) }) }))
+		f.set("attempts", object(s.Attempts, layout.AttemptKey.String, func(w *writer, a Attempt) { a.write(w) }))
 	}
 	f.set("status", text(string(s.Status)))
 	f.end()
 }
 
-// write sets the members in their order, so that they need not be sorted.
 func (a *Attempt) write(w *writer) {
 	f := a.unknown.members(w)
 	f.text("by", a.By)

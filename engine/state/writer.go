@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"bagpipe/layout"
 )
@@ -108,25 +107,36 @@ func (f fields) end() {
 	if byKey := func(a, b field) int { return strings.Compare(a.key, b.key) }; !slices.IsSortedFunc(members, byKey) {
 		slices.SortFunc(members, byKey)
 	}
-	if len(members) == 0 {
-		w.buf = append(w.buf, "{}"...)
-		return
-	}
-	w.buf = append(w.buf, '{')
-	w.depth++
+	w.open()
 	for i := range members { // those of objects within come behind them
-		if i > 0 {
-			w.buf = append(w.buf, ',')
-		}
-		w.line()
-		w.quote(members[i].key)
-		w.buf = append(w.buf, ": "...)
+		w.key(i, members[i].key)
 		w.value(&members[i].val)
 	}
-	w.depth--
-	w.line()
-	w.buf = append(w.buf, '}')
+	w.shut(len(members))
 	w.members = w.members[:f.from]
+}
+
+func (w *writer) open() {
+	w.buf = append(w.buf, '{')
+	w.depth++
+}
+
+// key begins the i-th member of an object.
+func (w *writer) key(i int, key string) {
+	if i > 0 {
+		w.buf = append(w.buf, ',')
+	}
+	w.line()
+	w.quote(key)
+	w.buf = append(w.buf, ": "...)
+}
+
+// shut ends an object of so many members.
+func (w *writer) shut(members int) {
+	if w.depth--; members > 0 {
+		w.line()
+	}
+	w.buf = append(w.buf, '}')
 }
 
 func (w *writer) value(v *value) {
@@ -134,8 +144,7 @@ func (w *writer) value(v *value) {
 	case textValue:
 		w.quote(v.text)
 	case momentValue:
-		w.buf = append(w.buf, '"')
-		w.buf = append(layout.AppendTime(w.buf, v.time), '"')
+		w.moment(v.time)
 	case numberValue:
 		w.buf = strconv.AppendFloat(w.buf, v.num, 'f', -1, 64)
 	default:
@@ -143,14 +152,25 @@ func (w *writer) value(v *value) {
 	}
 }
 
-// object is a map written with sorted keys.
-func object[K comparable, V any](m map[K]V, key func(K) string, val func(V) value) value {
+// object is a map written with sorted keys, each of its values as soon as its key is.
+func object[K comparable, V any](m map[K]V, key func(K) string, val func(*writer, V)) value {
 	return made(func(w *writer) {
-		f := newObject(w)
-		for k, v := range m {
-			f.set(key(k), val(v))
+		type named struct {
+			name string
+			key  K
 		}
-		f.end()
+		var few [16]named // most have no more
+		all := few[:0]
+		for k := range m {
+			all = append(all, named{key(k), k})
+		}
+		slices.SortFunc(all, func(a, b named) int { return strings.Compare(a.name, b.name) })
+		w.open()
+		for i, n := range all {
+			w.key(i, n.name)
+			val(w, m[n.key])
+		}
+		w.shut(len(all))
 	})
 }
 
@@ -176,14 +196,7 @@ func (w *writer) line() {
 
 // quote writes a JSON string as encoding/json does without HTML escapes.
 func (w *writer) quote(s string) {
-	plain := true
-	for i := range len(s) {
-		if c := s[i]; c < 0x20 || c == '"' || c == '\\' || c >= utf8.RuneSelf || c == 0x7f {
-			plain = false
-			break
-		}
-	}
-	if plain {
+	if isPlain(s) {
 		w.buf = append(append(append(w.buf, '"'), s...), '"')
 		return
 	}
@@ -192,6 +205,21 @@ func (w *writer) quote(s string) {
 	e.SetEscapeHTML(false)
 	_ = e.Encode(s) // a string always encodes
 	w.buf = append(w.buf, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...)
+}
+
+func (w *writer) moment(t time.Time) {
+	w.buf = append(w.buf, '"')
+	w.buf = append(layout.AppendTime(w.buf, t), '"')
+}
+
+// isPlain reports whether a string is its own JSON between quotes.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < 0x20 || c == '"' || c == '\\' || c >= 0x7f {
+			return false
+		}
+	}
+	return true
 }
 
 // raw writes JSON kept from a file, in this file's form.
