@@ -16,21 +16,23 @@ type Scanning struct {
 	db      *odb.DB
 	bulk    *odb.Bulk
 	digests *odb.Digests
+	end     func() error
 	line    map[Hash][]byte // commits that Line read; Commit asks it after that
 }
 
 // NewScanning begins to read very many commits; with digests each object that is read is held against
 // its name.
 func NewScanning(s *Store, digests bool) *Scanning {
-	c := &Scanning{db: s.repo.DB, bulk: s.repo.DB.Bulk(), line: map[Hash][]byte{}}
+	c := &Scanning{db: s.repo.DB, bulk: s.repo.DB.Bulk(), end: func() error { return nil }, line: map[Hash][]byte{}}
 	if digests {
 		c.digests = odb.NewDigests()
+		c.end = s.repo.DB.ReadMany() // whoever asks for all; who reads some commits beside an engine leaves its mappings alone
 	}
 	return c
 }
 
 // Close ends the mappings of packs.
-func (c *Scanning) Close() error { return c.bulk.Close() }
+func (c *Scanning) Close() error { return errors.Join(c.bulk.Close(), c.end()) }
 
 // Rest holds those objects of the repository against their names that no Scan has read. An error
 // that Unfit tells of is what was found.
