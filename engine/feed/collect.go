@@ -68,7 +68,7 @@ func (f *Feeds) collect(ctx context.Context, tip gitstore.View) (err error) {
 	defer func() { err = errors.Join(err, end()) }()
 	for _, p := range s.pending {
 		if h, err := gitstore.ParseHash(p.Commit); err == nil && f.ledger.Now().Sub(p.Since) <= keep {
-			c.add(h, f.activityOf(c.readers[0], h), &p)
+			c.add(h, f.activityOf(ctx, c.readers[0], h), &p)
 		}
 	}
 	if err := c.addAll(ctx, commits); err != nil {
@@ -179,7 +179,7 @@ func (c *collector) addAll(ctx context.Context, commits []gitstore.Hash) error {
 				for i := 0; i < len(s.commits) && ctx.Err() == nil; i++ {
 					known := false
 					if s.found[i], known = c.found.of(s.commits[i]); !known {
-						s.found[i] = c.f.activityOf(read, s.commits[i])
+						s.found[i] = c.f.activityOf(ctx, read, s.commits[i])
 					}
 				}
 				close(s.done)
@@ -218,12 +218,12 @@ func (c *collector) addStretch(s *stretch) error {
 }
 
 // activityOf looks a commit up.
-func (f *Feeds) activityOf(read reader, h gitstore.Hash) (a activity) {
+func (f *Feeds) activityOf(ctx context.Context, read reader, h gitstore.Hash) (a activity) {
 	about, v, err := read(h)
 	if err != nil {
 		return activity{err: err}
 	}
-	p, book, err := f.postOf(v, about)
+	p, book, err := f.postOf(ctx, v, about)
 	if err != nil || p == nil {
 		return activity{err: err}
 	}

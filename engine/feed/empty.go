@@ -12,8 +12,8 @@ import (
 )
 
 // CheckPerson refuses a name that no file in feeds/people has. Whoever has none is known by an address.
-func (f *Feeds) CheckPerson(name string) error {
-	book, err := f.bookNow()
+func (f *Feeds) CheckPerson(ctx context.Context, name string) error {
+	book, err := f.bookNow(ctx)
 	if err != nil || strings.Contains(name, "@") || book.People[name] != nil {
 		return err
 	}
@@ -21,17 +21,17 @@ func (f *Feeds) CheckPerson(name string) error {
 }
 
 // bookNow is what is in force.
-func (f *Feeds) bookNow() (*audience.Book, error) {
+func (f *Feeds) bookNow(ctx context.Context) (*audience.Book, error) {
 	v, err := f.ledger.Store.Tip()
 	if err != nil {
 		return nil, err
 	}
-	return f.bookAt(v)
+	return f.bookAt(ctx, v)
 }
 
 // WhyEmpty says why the feed of a person, or else that of a collection, may have no entry.
-func WhyEmpty(f *Feeds, person, collection string) (string, error) {
-	book, err := f.bookNow()
+func WhyEmpty(ctx context.Context, f *Feeds, person, collection string) (string, error) {
+	book, err := f.bookNow(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -67,7 +67,7 @@ func WhyEmpty(f *Feeds, person, collection string) (string, error) {
 
 // refusePrivate refuses a post of a person who wants none.
 func refusePrivate(ctx context.Context, f *Feeds, address string) error {
-	book, err := f.bookNow()
+	book, err := f.bookNow(ctx)
 	if err != nil {
 		return err
 	}

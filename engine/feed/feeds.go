@@ -95,7 +95,7 @@ func (f *Feeds) cycle(ctx context.Context) (err error) {
 			f.cleaned = f.ledger.Now() // by who goes on, later: a command that reads feeds has all of them
 			return nil
 		}
-		book, err := f.bookAt(v)
+		book, err := f.bookAt(ctx, v)
 		if err != nil {
 			return err
 		}

@@ -53,7 +53,7 @@ func newLookAhead(ctx context.Context, f *Feeds, workers int, of *gitstore.Scann
 				known := map[recipients]recipients{}
 				for some := range a.todo {
 					a.lookUp(ctx, some, func(m gitstore.Met) activity {
-						return f.activityOf(func(gitstore.Hash) (gitstore.Commit, gitstore.View, error) { return scan.Read(m) }, m.Hash)
+						return f.activityOf(ctx, func(gitstore.Hash) (gitstore.Commit, gitstore.View, error) { return scan.Read(m) }, m.Hash)
 					}, known)
 				}
 			})

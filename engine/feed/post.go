@@ -93,7 +93,7 @@ func (f *Feeds) Post(ctx context.Context, kind string, collection layout.Name, a
 }
 
 // postOf makes a post of a commit, and gives the book that was in force; nil: it is no activity.
-func (f *Feeds) postOf(v gitstore.View, c gitstore.Commit) (*Post, *audience.Book, error) {
+func (f *Feeds) postOf(ctx context.Context, v gitstore.View, c gitstore.Commit) (*Post, *audience.Book, error) {
 	if f.ledger.Now().Sub(c.When) > keep {
 		return nil, nil, nil
 	}
@@ -104,7 +104,7 @@ func (f *Feeds) postOf(v gitstore.View, c gitstore.Commit) (*Post, *audience.Boo
 	if said[postTrailer] == "" && said["Bagpipe-Item"] == "" {
 		return nil, nil, nil
 	}
-	book, err := f.bookAt(v)
+	book, err := f.bookAt(ctx, v)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -247,8 +247,9 @@ func thumbnailAt(l *ledger.Ledger, v gitstore.View, id layout.ItemID) (string, e
 	return "", nil
 }
 
-// bookAt reads feeds/ as it was at a commit. A file that was broken then counts as not there.
-func (f *Feeds) bookAt(v gitstore.View) (*audience.Book, error) {
+// bookAt reads feeds/ as it was at a commit. A file that was broken then, such as one in which two sites'
+// versions stand between Git's marks, is as it last could be read: a private person stays one.
+func (f *Feeds) bookAt(ctx context.Context, v gitstore.View) (*audience.Book, error) {
 	at, err := v.TreeOf(audience.Dir)
 	if err != nil {
 		return nil, err
@@ -271,10 +272,34 @@ func (f *Feeds) bookAt(v gitstore.View) (*audience.Book, error) {
 				return nil, err
 			}
 			if err := b.Add(dir+"/"+e.Name, data); err != nil {
-				f.ledger.Log.Warn("a file of the feeds is left out", "err", err)
+				f.ledger.Log.Warn("a file of the feeds is read as it was before", "err", err)
+				if err := f.addBefore(ctx, b, v, dir+"/"+e.Name); err != nil {
+					return nil, err
+				}
 			}
 		}
 	}
 	known, _ := f.books.LoadOrStore(at, b)
 	return known.(*audience.Book), nil
+}
+
+// addBefore adds a file of feeds/ in the newest version that can be read, if one can.
+func (f *Feeds) addBefore(ctx context.Context, b *audience.Book, v gitstore.View, file string) error {
+	for c, err := range f.ledger.Store.History(ctx, gitstore.HistoryOptions{Path: file, From: v.Commit()}) {
+		if err != nil {
+			return err
+		}
+		at, err := f.ledger.Store.At(c.Hash)
+		if err != nil {
+			return err
+		}
+		data, err := at.ReadFile(file)
+		if err == nil && b.Add(file, data) == nil {
+			return nil
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }

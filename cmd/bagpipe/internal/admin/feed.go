@@ -44,7 +44,7 @@ func (c *feedShow) Run(ctx context.Context, on *screen.Screen, open Open) error 
 			return err
 		}
 		if len(rows) == 0 && c.Person != "" {
-			if err := e.Feed.CheckPerson(c.Person); err != nil {
+			if err := e.Feed.CheckPerson(ctx, c.Person); err != nil {
 				return err
 			}
 		}
@@ -63,7 +63,7 @@ func (c *feedShow) Run(ctx context.Context, on *screen.Screen, open Open) error 
 			return on.JSON(rows)
 		}
 		if len(rows) == 0 {
-			why, err := feed.WhyEmpty(e.Feed, c.Person, c.Collection)
+			why, err := feed.WhyEmpty(ctx, e.Feed, c.Person, c.Collection)
 			if err != nil {
 				return err
 			}
