@@ -53,7 +53,7 @@ func pushes(b *bench) error {
 		"people: %d push %d times each to for/, %s apart: %d of %d are answered with joined (target: all), median %d ms (target: 1000), most %d ms\n",
 		pushedItems, stepsEach, b.rounds, middleOf(apart), middleOf(synced), middleOf(synced)/middleOf(apart), rate,
 		pushers, pushesEach, pauseBetween, p.joined, pushers*pushesEach, median(p.took).Milliseconds(), longest(p.took).Milliseconds())
-	return nil
+	return errors.Join(p.wrong...)
 }
 
 // syncingRun gives the steps a second of a run --watch over new items; beside it people push, if there
@@ -95,14 +95,13 @@ func syncingRun(b *bench, every string, p *crowd) (rate float64, err error) {
 	if err := c.Start(); err != nil {
 		return 0, err
 	}
-	pushed := make(chan error, 1)
+	var people sync.WaitGroup
 	if p != nil {
-		go func() { pushed <- p.push(w.root) }()
-	} else {
-		pushed <- nil
+		people.Go(func() { p.push(w.root) })
 	}
 	took, err := w.whenDone(begin)
-	return float64(pushedItems*stepsEach) / took.Seconds(), errors.Join(err, <-pushed, c.Process.Signal(syscall.SIGTERM), c.Wait())
+	people.Wait()
+	return float64(pushedItems*stepsEach) / took.Seconds(), errors.Join(err, c.Process.Signal(syscall.SIGTERM), c.Wait())
 }
 
 // setting adds to the workspace's settings.
@@ -204,8 +203,9 @@ func (p *crowd) own(n int) string { return filepath.Join(p.dir, fmt.Sprint(n)) }
 
 func (p *crowd) remove() error { return os.RemoveAll(p.dir) }
 
-// push has all of them push, each when the last was answered and some time is over.
-func (p *crowd) push(root string) error {
+// push has all of them push, each when the last was answered and some time is over. What git refused is
+// told with the figures, not in their place.
+func (p *crowd) push(root string) {
 	var all sync.WaitGroup
 	for n := range pushers {
 		all.Go(func() {
@@ -216,7 +216,6 @@ func (p *crowd) push(root string) error {
 		})
 	}
 	all.Wait()
-	return errors.Join(p.wrong...)
 }
 
 func (p *crowd) pushOne(root string, n, i int) {
