@@ -273,7 +273,7 @@ func (f *Feeds) bookAt(ctx context.Context, v gitstore.View) (*audience.Book, er
 			}
 			if err := b.Add(dir+"/"+e.Name, data); err != nil {
 				f.ledger.Log.Warn("a file of the feeds is read as it was before", "err", err)
-				if err := f.addBefore(ctx, b, v, dir+"/"+e.Name); err != nil {
+				if err := addBefore(ctx, f, b, v, dir+"/"+e.Name); err != nil {
 					return nil, err
 				}
 			}
@@ -284,7 +284,7 @@ func (f *Feeds) bookAt(ctx context.Context, v gitstore.View) (*audience.Book, er
 }
 
 // addBefore adds a file of feeds/ in the newest version that can be read, if one can.
-func (f *Feeds) addBefore(ctx context.Context, b *audience.Book, v gitstore.View, file string) error {
+func addBefore(ctx context.Context, f *Feeds, b *audience.Book, v gitstore.View, file string) error {
 	for c, err := range f.ledger.Store.History(ctx, gitstore.HistoryOptions{Path: file, From: v.Commit()}) {
 		if err != nil {
 			return err
