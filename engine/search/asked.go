@@ -166,7 +166,7 @@ func (a *asked) findTerms(ctx context.Context) error {
 				keys = append(keys, term{path, text}.key())
 			}
 			a.terms = append(a.terms, keys)
-		case hasWords(path):
+		case hasWords(path) && !slices.Contains(texts, ""): // empty texts have no key
 			var keys []string
 			for _, text := range texts {
 				keys = append(keys, valueKey(text))

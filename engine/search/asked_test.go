@@ -21,6 +21,8 @@ func TestKeysOfWholeTexts(t *testing.T) {
 		`metadata.title in ("flood plain", "plains")`: {true, false, false},
 		`label = "flood plain"`:                       {true, false, false},
 		`metadata.title = "plain flood"`:              {false, false, true},
+		`metadata.title = ""`:                         {true, true, true}, // an empty text is no field, and has no key
+		`metadata.title in ("", "flood plain")`:       {true, true, true},
 	} {
 		q := query.Query{Where: where}
 		if _, err := q.Check(); err != nil {
