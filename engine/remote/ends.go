@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"syscall"
 
 	"bagpipe/engine/attempt"
 	"bagpipe/engine/fault"
@@ -67,6 +68,10 @@ func (r transfer) endAs(ctx context.Context, l *loan, data []byte) wire.Taken {
 	if len(want) > 0 || bad != nil && ctx.Err() != nil {
 		r.reopen(l)
 		return taken(http.StatusUnprocessableEntity, "these files are not here as announced", want...)
+	}
+	if errors.Is(bad, syscall.ENOSPC) || errors.Is(bad, syscall.EDQUOT) { // what is said to be free may be another's
+		r.reopen(l)
+		return taken(http.StatusInsufficientStorage, bad.Error())
 	}
 	if bad != nil {
 		res, failure = steps.Result{}, steps.SystemFailure("worker %s: %w", l.worker, bad)

@@ -11,6 +11,8 @@ import (
 
 	"bagpipe/engine/remote/wire"
 	"bagpipe/layout"
+
+	"golang.org/x/sys/unix"
 )
 
 type noGuests struct{}
@@ -56,5 +58,26 @@ func TestUploadsWaitForRoom(t *testing.T) {
 	}
 	if data, err := os.ReadFile(filepath.Join(w.dir, "x")); err != nil || string(data) != "halfhalf" {
 		t.Errorf("%q came: %v", data, err)
+	}
+}
+
+// An end whose files find no place, whatever is said to be free, ends nothing: it is told again once there is room.
+func TestEndsWaitForRoom(t *testing.T) {
+	r, l, w := lentOne(t)
+	if err := unix.Mount("tmpfs", w.dir, "tmpfs", 0, "size=4k"); err != nil {
+		t.Skipf("cannot mount a small file system: %v", err)
+	}
+	t.Cleanup(func() { unix.Unmount(w.dir, unix.MNT_DETACH) })
+	file := wire.Carried("derived/x", make([]byte, 8<<10), false)
+	for range 2 {
+		if code := l.tell(t, r, "w", endOf(t, file)); code != http.StatusInsufficientStorage || w.ends != 0 {
+			t.Errorf("without room the end is answered %d, and %d are committed", code, w.ends)
+		}
+	}
+	if err := unix.Mount("tmpfs", w.dir, "tmpfs", unix.MS_REMOUNT, "size=64k"); err != nil {
+		t.Fatal(err)
+	}
+	if code := l.tell(t, r, "w", endOf(t, file)); code != http.StatusNoContent || w.ends != 1 {
+		t.Errorf("with room the end is answered %d, and %d are committed", code, w.ends)
 	}
 }
