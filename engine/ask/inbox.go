@@ -64,7 +64,7 @@ func (dr *Drops) Rejections() ([]inbox.Rejection, error) {
 	return box.Rejections()
 }
 
-// Called is the drops of a name, NAME or COLLECTION/NAME, that are no items: what lies in the
+// Called is the drops of a name, NAME or COLLECTION/NAME, percent-encoded or not, that are no items: what lies in the
 // inbox, and what was set aside, of state rejected with where it is kept.
 func (dr *Drops) Called(ctx context.Context, name string) ([]InboxRow, error) {
 	var s Status
@@ -77,8 +77,9 @@ func (dr *Drops) Called(ctx context.Context, name string) ([]InboxRow, error) {
 		rows = append(rows, InboxRow{Collection: layout.Name(collection), Batch: r.Batch, Name: drop, State: "rejected",
 			Reason: fmt.Sprintf("was rejected: %s (kept as %s)", cmp.Or(r.Reason, "why is not known"), r.Where), Changed: r.Time})
 	}
+	names := []string{name, layout.EncodePath(name)} // as it is told, or as it lies there
 	return slices.DeleteFunc(rows, func(r InboxRow) bool {
-		return name != r.Name && name != string(r.Collection)+"/"+r.Name
+		return !slices.Contains(names, r.Name) && !slices.Contains(names, string(r.Collection)+"/"+r.Name)
 	}), nil
 }
 
