@@ -33,9 +33,13 @@ func (s *Store) Base(ctx context.Context, a, b Hash) (Hash, error) {
 // JoinerEmail is the address of who commits joins, the same at every site.
 const JoinerEmail = "bagpipe@join"
 
-// JoinCommit writes a commit with two parents: the files of the first, changed by files. It
+// JoinCommit writes a commit with two parents: the files of over, one of them, changed by files. It
 // is a function of its arguments, byte for byte, and no branch holds it yet.
-func (s *Store) JoinCommit(ctx context.Context, parents [2]Hash, files map[string][]byte, message string) (Hash, error) {
+func (s *Store) JoinCommit(ctx context.Context, parents [2]Hash, over Hash, files map[string][]byte, message string) (Hash, error) {
+	v, err := s.At(over)
+	if err != nil {
+		return Hash{}, err
+	}
 	when, err := gitSays(ctx, s.repo.Root, nil, "log", "--no-walk", "--format=%ct", parents[0].String(), parents[1].String())
 	if err != nil {
 		return Hash{}, err
@@ -51,6 +55,9 @@ func (s *Store) JoinCommit(ctx context.Context, parents [2]Hash, files map[strin
 	var in bytes.Buffer
 	fmt.Fprintf(&in, "commit refs/bagpipe/joined\nmark :1\ncommitter Bagpipe <%s> %d +0000\ndata %d\n%s\nfrom %s\nmerge %s\n",
 		JoinerEmail, last, len(message), message, parents[0], parents[1])
+	if over != parents[0] {
+		fmt.Fprintf(&in, "M 040000 %s \"\"\n", v.tree)
+	}
 	for _, p := range slices.Sorted(maps.Keys(files)) {
 		if data := files[p]; data == nil {
 			fmt.Fprintf(&in, "D %s\n", quoted(p))

@@ -142,8 +142,14 @@ type Difference struct {
 // Diff visits every file that differs from one view to another, in the order of paths; the zero
 // view has no files. Equal subtrees are passed over unread, and no file is read.
 func (s *Scan) Diff(from, to View, visit func(Difference) error) error {
+	return s.DiffWithin(from, to, nil, visit)
+}
+
+// DiffWithin is Diff of the folders that enter does not refuse, those above them included; nil: it
+// refuses none.
+func (s *Scan) DiffWithin(from, to View, enter func(dir string) bool, visit func(Difference) error) error {
 	s.ways.Forget()
-	return trees.Diff(s.objs, from.tree, to.tree, "", func(in trees.Pair, path string, was, is Hash) error {
+	return trees.Diff(s.objs, from.tree, to.tree, "", enter, func(in trees.Pair, path string, was, is Hash) error {
 		s.ways.Keep(from.tree, to.tree, in)
 		return visit(Difference{path, was, is})
 	})

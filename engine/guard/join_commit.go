@@ -34,12 +34,12 @@ func JoinMessage(a, b gitstore.Hash, diverged ...string) string {
 const maxDiverged = 100
 
 // Diverged names the steps, as ITEM WORKFLOW/STEP, that were done with other outputs on either
-// side of a join, by the files that it has of items.
-func Diverged(l *ledger.Ledger, at gitstore.Reader, files map[string][]byte) (all []string) {
+// side of a join, by the files that it has of the items that both changed.
+func Diverged(l *ledger.Ledger, at gitstore.Reader, files map[string][]byte, both map[layout.ItemID]bool) (all []string) {
 	plans := l.PlansAt(at)
 	for p, data := range files {
 		id, rest, ok := layout.ItemOfPath(p)
-		if !ok || rest != layout.ExecutionJSON || !bytes.Contains(data, []byte(`"outputs"`)) {
+		if !ok || !both[id] || rest != layout.ExecutionJSON || !bytes.Contains(data, []byte(`"outputs"`)) {
 			continue
 		}
 		x, err := state.Decode(data)
@@ -74,15 +74,19 @@ func (j *Joiner) Commit(ctx context.Context, base, a, b gitstore.Hash) (gitstore
 		a, b = b, a
 	}
 	l := j.ledger
-	files, both, err := joinTrees(ctx, l, base, a, b)
+	over, err := changedMore(ctx, l, base, a, b)
 	if err != nil {
 		return a, err
 	}
-	v, err := l.Store.At(a)
+	files, both, err := joinTrees(ctx, l, base, a, b, over)
 	if err != nil {
 		return a, err
 	}
-	made, err := l.Store.JoinCommit(ctx, [2]gitstore.Hash{a, b}, files, JoinMessage(a, b, Diverged(l, v, files)...))
+	v, err := l.Store.At(over)
+	if err != nil {
+		return a, err
+	}
+	made, err := l.Store.JoinCommit(ctx, [2]gitstore.Hash{a, b}, over, files, JoinMessage(a, b, Diverged(l, v, files, both)...))
 	if err == nil {
 		j.mu.Lock()
 		j.last = joined{made, both}
@@ -117,23 +121,41 @@ func IsJoin(ctx context.Context, l *ledger.Ledger, c gitstore.Commit) (both map[
 	if err != nil || base.IsZero() || b.String() < a.String() {
 		return nil, false, err
 	}
-	want, both, err := joinTrees(ctx, l, base, a, b)
+	over, err := changedMore(ctx, l, base, a, b)
+	if err != nil {
+		return nil, false, err
+	}
+	if both, is, err = isJoinOver(ctx, l, c, base, over); is || err != nil || over == a {
+		return both, is, err
+	}
+	return isJoinOver(ctx, l, c, base, a) // as joins before were made
+}
+
+func isJoinOver(ctx context.Context, l *ledger.Ledger, c gitstore.Commit, base, over gitstore.Hash) (both map[layout.ItemID]bool, is bool, err error) {
+	want, both, err := joinTrees(ctx, l, base, c.Parents[0], c.Parents[1], over)
 	if err != nil {
 		return nil, false, err
 	}
 	reading := gitstore.NewScanning(l.Store, false)
 	defer func() { err = errors.Join(err, reading.Close()) }()
 	read := reading.Scan()
-	found, err := changes(ctx, read, a, c.Hash, func(string) bool { return true })
+	was, err := read.At(over)
+	if err != nil {
+		return nil, false, err
+	}
+	now, err := read.At(c.Hash)
+	if err != nil {
+		return nil, false, err
+	}
+	found, err := changes(ctx, read, was, now, nil, func(string) bool { return true })
 	if err == nil {
-		is, err = holds(l, read, c, found, want)
+		is, err = holds(l, read, c, was, found, want)
 	}
 	return both, is, err
 }
 
-// holds reports whether what a commit changed of its first parent is what was to be changed.
-func holds(l *ledger.Ledger, read *gitstore.Scan, c gitstore.Commit, is, want map[string][]byte) (bool, error) {
-	a := c.Parents[0]
+// holds reports whether what a commit changed of one of its parents is what was to be changed.
+func holds(l *ledger.Ledger, read *gitstore.Scan, c gitstore.Commit, was gitstore.View, is, want map[string][]byte) (bool, error) {
 	now, err := read.At(c.Hash)
 	if err != nil {
 		return false, err
@@ -151,12 +173,8 @@ func holds(l *ledger.Ledger, read *gitstore.Scan, c gitstore.Commit, is, want ma
 	if len(want) == 0 {
 		return true, nil
 	}
-	v, err := read.At(a)
-	if err != nil {
-		return false, err
-	}
-	for p, data := range want { // those that are in a as they are to be
-		old, err := ledger.ReadOptional(v, p)
+	for p, data := range want { // those that are there as they are to be
+		old, err := ledger.ReadOptional(was, p)
 		if err != nil || !same(p, data, old) {
 			return false, err
 		}

@@ -14,42 +14,86 @@ import (
 	"bagpipe/layout"
 )
 
-// JoinTrees gives what is to change in the files of commit a so that they hold what those of
-// b do; base is what both began from. It is a function of its arguments.
-func JoinTrees(ctx context.Context, l *ledger.Ledger, base, a, b gitstore.Hash) (map[string][]byte, error) {
-	files, _, err := joinTrees(ctx, l, base, a, b)
+// JoinTrees gives what is to change in the files of over, one of the commits a and b, so that they
+// hold what those of the other do as well; base is what both began from. What it makes is the same over
+// either, and the fewer files the other changed, the sooner it is made.
+func JoinTrees(ctx context.Context, l *ledger.Ledger, base, a, b, over gitstore.Hash) (map[string][]byte, error) {
+	files, _, err := joinTrees(ctx, l, base, a, b, over)
 	return files, err
 }
 
 // joinTrees is JoinTrees; it gives the items besides whose records both sides changed.
-func joinTrees(ctx context.Context, l *ledger.Ledger, base, a, b gitstore.Hash) (files map[string][]byte, both map[layout.ItemID]bool, err error) {
+func joinTrees(ctx context.Context, l *ledger.Ledger, base, a, b, over gitstore.Hash) (files map[string][]byte, both map[layout.ItemID]bool, err error) {
 	reading := gitstore.NewScanning(l.Store, false)
 	defer func() { err = errors.Join(err, reading.Close()) }()
-	theirs, err := changes(ctx, reading.Scan(), base, b, func(string) bool { return true })
+	j := joining{ledger: l}
+	if err := j.open(reading.Scan(), base, a, b); err != nil {
+		return nil, nil, err
+	}
+	other := j.b
+	if j.over = j.a; over == b {
+		j.over, other = j.b, j.a
+	}
+	theirs, err := changes(ctx, reading.Scan(), j.base, other, nil, func(string) bool { return true })
 	if err != nil {
 		return nil, nil, err
 	}
-	ours, err := changes(ctx, reading.Scan(), base, a, func(p string) bool { // of the rest it counts that they changed
+	their, err := j.touched(theirs)
+	if err != nil {
+		return nil, nil, err
+	}
+	ours, err := changes(ctx, reading.Scan(), j.base, j.over, their.folders(), func(p string) bool { // of the rest it counts that they changed
 		_, clash := theirs[p]
 		return clash || layout.IsRetiredPath(p)
 	})
 	if err != nil {
 		return nil, nil, err
 	}
+	return j.all(ctx, ours, theirs, their)
+}
+
+// changedMore gives the one of two commits that changed more files since base: the first, where they
+// changed as many. It looks at some of either's by turns, so that it costs little where one changed few.
+func changedMore(ctx context.Context, l *ledger.Ledger, base, a, b gitstore.Hash) (over gitstore.Hash, err error) {
+	reading := gitstore.NewScanning(l.Store, false)
+	defer func() { err = errors.Join(err, reading.Close()) }()
 	j := joining{ledger: l}
 	if err := j.open(reading.Scan(), base, a, b); err != nil {
-		return nil, nil, err
+		return a, err
 	}
-	return j.all(ctx, ours, theirs)
+	for most := 50; ; most *= 8 {
+		ofA, err := j.count(ctx, reading.Scan(), j.a, most)
+		if err != nil {
+			return a, err
+		}
+		ofB, err := j.count(ctx, reading.Scan(), j.b, most)
+		switch {
+		case err != nil || ofB < most && ofB <= ofA:
+			return a, err
+		case ofA < most:
+			return b, nil
+		}
+	}
+}
+
+// count counts the files that differ from the base, at most so many.
+func (j *joining) count(ctx context.Context, read *gitstore.Scan, v gitstore.View, most int) (n int, err error) {
+	enough := errors.New("enough")
+	err = read.Diff(j.base, v, func(gitstore.Difference) error {
+		if n++; n == most {
+			return enough
+		}
+		return ctx.Err()
+	})
+	if errors.Is(err, enough) {
+		err = nil
+	}
+	return n, err
 }
 
 // all joins what either side changed.
-func (j *joining) all(ctx context.Context, ours, theirs map[string][]byte) (files map[string][]byte, both map[layout.ItemID]bool, err error) {
+func (j *joining) all(ctx context.Context, ours, theirs map[string][]byte, other side) (files map[string][]byte, both map[layout.ItemID]bool, err error) {
 	mine, err := j.touched(ours)
-	if err != nil {
-		return nil, nil, err
-	}
-	other, err := j.touched(theirs)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -72,7 +116,11 @@ func (j *joining) all(ctx context.Context, ours, theirs map[string][]byte) (file
 			files[p] = data
 			continue
 		}
-		if files[p], err = j.file(ctx, p, here, data); err != nil {
+		of := [2][]byte{here, data}
+		if j.over == j.b {
+			of = [2][]byte{data, here}
+		}
+		if files[p], err = j.file(ctx, p, of[0], of[1]); err != nil {
 			return nil, nil, err
 		}
 		if files[p] == nil && here == nil {
@@ -121,10 +169,26 @@ func (j *joining) touched(files map[string][]byte) (t side, err error) {
 	return t, nil
 }
 
+// folders tells the folders in which what the side changed may have changed elsewhere, too: all but those of other items.
+func (t side) folders() func(dir string) bool {
+	known := map[string]bool{}
+	for _, items := range []map[layout.ItemID]bool{t.records, t.beside} {
+		for id := range items {
+			for dir := layout.ItemDir(id); dir != layout.ItemsDir && !known[dir]; dir = path.Dir(dir) {
+				known[dir] = true
+			}
+		}
+	}
+	return func(dir string) bool {
+		_, _, within := layout.ItemOfPath(dir)
+		return known[dir] || within || !strings.HasPrefix(dir, layout.ItemsDir+"/")
+	}
+}
+
 // lines writes where items stand that are retired, or not any more.
 func (j *joining) lines(files map[string][]byte, stood map[layout.ItemID]layout.Standing) error {
 	for _, id := range slices.Sorted(maps.Keys(stood)) {
-		if err := ledger.SetRetired(j.a, id, stood[id], files); err != nil {
+		if err := ledger.SetRetired(j.over, id, stood[id], files); err != nil {
 			return err
 		}
 	}
@@ -144,7 +208,7 @@ func (j *joining) bury(files map[string][]byte) error {
 			manifest := files[name]
 			if manifest == nil {
 				var err error
-				if manifest, err = ledger.ReadOptional(j.a, name); err != nil {
+				if manifest, err = ledger.ReadOptional(j.over, name); err != nil {
 					return err
 				}
 			}
@@ -157,18 +221,11 @@ func (j *joining) bury(files map[string][]byte) error {
 	return nil
 }
 
-// changes are the files that differ; nil is one that is gone, or is not wanted.
-func changes(ctx context.Context, read *gitstore.Scan, from, to gitstore.Hash, wanted func(path string) bool) (map[string][]byte, error) {
+// changes are the files that differ in the folders that enter does not refuse; nil is one that is
+// gone, or is not wanted.
+func changes(ctx context.Context, read *gitstore.Scan, from, to gitstore.View, enter, wanted func(path string) bool) (map[string][]byte, error) {
 	files := map[string][]byte{}
-	before, err := read.At(from)
-	if err != nil {
-		return nil, err
-	}
-	now, err := read.At(to)
-	if err != nil {
-		return nil, err
-	}
-	return files, read.Diff(before, now, func(d gitstore.Difference) (err error) {
+	return files, read.DiffWithin(from, to, enter, func(d gitstore.Difference) (err error) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -185,6 +242,7 @@ func changes(ctx context.Context, read *gitstore.Scan, from, to gitstore.Hash, w
 type joining struct {
 	ledger     *ledger.Ledger
 	base, a, b gitstore.View
+	over       gitstore.View // a or b: whose files are changed
 }
 
 func (j *joining) open(read *gitstore.Scan, base, a, b gitstore.Hash) (err error) {
@@ -223,7 +281,11 @@ func (j *joining) item(id layout.ItemID, files map[string][]byte, stood map[layo
 			united.Retired, stood[id] = none, none
 		}
 	}
-	for p, data := range of[1].Changes(id, united) {
+	here := of[1]
+	if j.over == j.b {
+		here = of[2]
+	}
+	for p, data := range here.Changes(id, united) {
 		files[p] = data
 	}
 	if of[1].Retired == none && of[2].Retired == none {
@@ -252,7 +314,7 @@ func (j *joining) wentOn(id layout.ItemID, of [3]ledger.Records) bool {
 func (j *joining) beside(id layout.ItemID, of [3]ledger.Records, retired bool, files map[string][]byte) error {
 	for _, name := range ledger.SideNames {
 		p := layout.ItemDir(id) + "/" + name
-		here, err := ledger.ReadOptional(j.a, p)
+		here, err := ledger.ReadOptional(j.over, p)
 		if err != nil {
 			return err
 		}

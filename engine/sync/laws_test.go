@@ -266,6 +266,7 @@ func TestJoinLaws(t *testing.T) {
 		if ab != ba {
 			t.Fatalf("%d: the join of two depends on which comes first: %s, %s", n, ab, ba)
 		}
+		w.sameOverEither(n, on, h[0], h[1], w.tree(ab))
 		for _, side := range []gitstore.Hash{h[0], h[1], ab} {
 			if again := w.join(ab, side); again != ab {
 				t.Fatalf("%d: joining again what is in it makes %s of %s", n, again, ab)
@@ -280,6 +281,27 @@ func TestJoinLaws(t *testing.T) {
 			t.Fatalf("%d: two sites do not come to rest: %s, %s", n, rest, other)
 		}
 		w.holdsAll(n, rest, h[:])
+	}
+}
+
+// sameOverEither checks that a join is the same over the files of either side.
+func (w *world) sameOverEither(n int, base, a, b gitstore.Hash, tree string) {
+	w.Helper()
+	if b.String() < a.String() {
+		a, b = b, a
+	}
+	for _, over := range []gitstore.Hash{a, b} {
+		files, err := guard.JoinTrees(context.Background(), w.e.Ledger, base, a, b, over)
+		if err != nil {
+			w.Fatal(err)
+		}
+		made, err := w.e.Ledger.Store.JoinCommit(context.Background(), [2]gitstore.Hash{a, b}, over, files, guard.JoinMessage(a, b))
+		if err != nil {
+			w.Fatal(err)
+		}
+		if is := w.tree(made); is != tree {
+			w.Fatalf("%d: the join over %s is another:\n%s", n, over, w.git(nil, "diff", tree, is))
+		}
 	}
 }
 
@@ -326,7 +348,7 @@ func TestAJoinOfAnEarlierVersionIsOne(t *testing.T) {
 		if b.String() < a.String() {
 			a, b = b, a
 		}
-		files, err := guard.JoinTrees(ctx, l, on, a, b)
+		files, err := guard.JoinTrees(ctx, l, on, a, b, a)
 		v, errAt := l.Store.At(a)
 		if err != nil || errAt != nil {
 			t.Fatal(err, errAt)
@@ -349,7 +371,7 @@ func TestAJoinOfAnEarlierVersionIsOne(t *testing.T) {
 			continue
 		}
 		is := func() bool {
-			h, err := l.Store.JoinCommit(ctx, [2]gitstore.Hash{a, b}, files, guard.JoinMessage(a, b))
+			h, err := l.Store.JoinCommit(ctx, [2]gitstore.Hash{a, b}, a, files, guard.JoinMessage(a, b))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -395,12 +417,12 @@ func TestAJoinThatChoseSettingsIsOne(t *testing.T) {
 	if b.String() < a.String() {
 		a, b = b, a
 	}
-	files, err := guard.JoinTrees(ctx, l, w.base, a, b)
+	files, err := guard.JoinTrees(ctx, l, w.base, a, b, a)
 	if err != nil || layout.Conflict(files[layout.SettingsFile]) == 0 {
 		t.Fatalf("%v: the join has no two versions:\n%s", err, files[layout.SettingsFile])
 	}
 	for i, data := range append(texts, files[layout.SettingsFile], append(bytes.Clone(was), "# three\n"...)) {
-		h, err := l.Store.JoinCommit(ctx, [2]gitstore.Hash{a, b}, map[string][]byte{layout.SettingsFile: data}, guard.JoinMessage(a, b))
+		h, err := l.Store.JoinCommit(ctx, [2]gitstore.Hash{a, b}, a, map[string][]byte{layout.SettingsFile: data}, guard.JoinMessage(a, b))
 		if err != nil {
 			t.Fatal(err)
 		}

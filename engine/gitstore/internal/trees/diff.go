@@ -36,7 +36,7 @@ func DiffCommits(db Commits, from, to odb.Hash, visit Visit) error {
 		}
 		roots[i] = c.Tree
 	}
-	return Diff(db, roots[0], roots[1], "", func(_ Pair, path string, _, is odb.Hash) error { return visit(path, is) })
+	return Diff(db, roots[0], roots[1], "", nil, func(_ Pair, path string, _, is odb.Hash) error { return visit(path, is) })
 }
 
 // Pair is a folder, and its trees on either side.
@@ -47,8 +47,9 @@ type Pair struct {
 
 // Diff visits every file of the folder dir that differs from one of its trees to another, in the
 // order of paths, with the folder that it stands in and the names of its bytes there and here; zero:
-// there is no file. The zero tree is empty. Equal trees are passed over unread.
-func Diff(db Objects, from, to odb.Hash, dir string, visit func(in Pair, path string, was, is odb.Hash) error) error {
+// there is no file. The zero tree is empty. Equal trees are passed over unread, and so are those of
+// folders that enter refuses; nil: it refuses none.
+func Diff(db Objects, from, to odb.Hash, dir string, enter func(dir string) bool, visit func(in Pair, path string, was, is odb.Hash) error) error {
 	if from == to {
 		return nil
 	}
@@ -77,7 +78,7 @@ func Diff(db Objects, from, to odb.Hash, dir string, visit func(in Pair, path st
 		if a.Hash == b.Hash && a.Mode == b.Mode {
 			continue
 		}
-		if err := diffEntry(db, a, b, Pair{dir, from, to}, visit); err != nil {
+		if err := diffEntry(db, a, b, Pair{dir, from, to}, enter, visit); err != nil {
 			return err
 		}
 		if moreOld && moreNow && bytes.Equal(old[x.At:], now[y.At:]) {
@@ -106,14 +107,17 @@ func compare(a odb.Entry, moreA bool, b odb.Entry, moreB bool) int {
 }
 
 // diffEntry compares the entries of one name.
-func diffEntry(db Objects, x, y odb.Entry, in Pair, visit func(in Pair, path string, was, is odb.Hash) error) error {
+func diffEntry(db Objects, x, y odb.Entry, in Pair, enter func(dir string) bool, visit func(in Pair, path string, was, is odb.Hash) error) error {
 	name := x.Name
 	if name == nil {
 		name = y.Name
 	}
 	path := join(in.Dir, string(name))
 	if x.Mode.IsDir() || y.Mode.IsDir() {
-		return Diff(db, dirHash(x), dirHash(y), path, visit)
+		if enter != nil && !enter(path) {
+			return nil
+		}
+		return Diff(db, dirHash(x), dirHash(y), path, enter, visit)
 	}
 	switch {
 	case y.Mode.IsRegular() && x.Mode.IsRegular() && x.Hash == y.Hash:
