@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"bagpipe/engine/audit"
-	"bagpipe/engine/gitstore"
 	"bagpipe/engine/sync"
 )
 
@@ -20,9 +19,6 @@ func (e *Engine) keepSynced(ctx context.Context, tell func(string)) {
 	var last time.Time
 	anchors := anchoring{e: e}
 	for {
-		if gitstore.MayHaveOffers(e.Root()) { // no hook was called, or it was killed
-			e.takeOffers(ctx, tell)
-		}
 		anchors.whenDue(ctx, tell)
 		if every := e.syncsEvery(); every > 0 && e.Ledger.Clock().Sub(last) >= every {
 			e.syncOnce(ctx, tell)
@@ -95,15 +91,17 @@ func (a *anchoring) whenDue(ctx context.Context, tell func(string)) {
 	}
 }
 
-// takeOffers joins what people pushed as for/NAME.
-func (e *Engine) takeOffers(ctx context.Context, tell func(string)) {
-	looked, err := sync.New(e.Ledger, e.Guard).TakeOffers(ctx, false)
-	for _, o := range looked {
-		if o.Refused != "" {
-			tell(o.Branch + " is not joined: " + o.Refused)
+// keepTaking joins what people push as for/NAME while the run watches: what comes is looked at once,
+// and that it could not be joined is told.
+func (e *Engine) keepTaking(ctx context.Context, tell func(string)) {
+	sync.New(e.Ledger, e.Guard).KeepTaking(ctx, func(looked []sync.Offered, err error) {
+		for _, o := range looked {
+			if o.Refused != "" {
+				tell(o.Branch + " is not joined: " + o.Refused)
+			}
 		}
-	}
-	if err != nil && ctx.Err() == nil {
-		tell(err.Error())
-	}
+		if err != nil {
+			tell(err.Error())
+		}
+	})
 }

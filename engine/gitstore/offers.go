@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"bagpipe/layout"
 )
@@ -31,11 +32,25 @@ func (o Offer) ref() string {
 	return remoteOffers + o.Remote + "/" + name
 }
 
-// MayHaveOffers reports whether the repository at root has branches for/NAME of its own, at the
-// cost of one look at a folder; those that git packed away are not seen.
-func MayHaveOffers(root string) bool {
-	entries, err := os.ReadDir(filepath.Join(root, layout.RepositoryDir, "refs", "heads", strings.TrimSuffix(layout.OffersBranches, "/")))
-	return err == nil && len(entries) > 0
+// OffersAt is when the names of own branches for/NAME of the repository at root last changed, at the
+// cost of one look at a folder; zero: there are none. Those that git packed away, and those below a folder of
+// the name, are not seen.
+func OffersAt(root string) time.Time {
+	dir := filepath.Join(root, layout.RepositoryDir, "refs", "heads", strings.TrimSuffix(layout.OffersBranches, "/"))
+	info, err := os.Stat(dir)
+	if err != nil {
+		return time.Time{}
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) == 0 {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
+
+// HasOffer reports whether an own branch for/NAME stands as it was pushed last, at the cost of one look.
+func HasOffer(root, branch string) bool {
+	_, err := os.Lstat(filepath.Join(root, layout.RepositoryDir, Offer{Branch: branch}.ref()))
+	return err == nil
 }
 
 // Offers lists the branches for/NAME of the workspace at root, and those that its remotes had

@@ -279,9 +279,12 @@ func (c *Sync) Run(ctx context.Context, on *screen.Screen, open Open) error {
 // each is told of the own branches: those that are not there any more are joined. Hooks of earlier
 // versions do not say which were pushed, and tell of all that were looked at.
 func takeOffers(ctx context.Context, on *screen.Screen, e *engine.Engine, pushed []string) error {
-	looked, err := sync.New(e.Ledger, e.Guard).TakeOffers(ctx, false)
-	if err != nil {
-		return err
+	var looked []sync.Offered
+	if s := sync.New(e.Ledger, e.Guard); len(pushed) == 0 || !s.AwaitTaken(ctx, pushed) {
+		var err error
+		if looked, err = s.TakeOffers(ctx, false); err != nil {
+			return err
+		}
 	}
 	there, err := sync.Offers(ctx, e.Root(), pushed...)
 	if len(pushed) == 0 && len(looked) == 0 && len(there) == 0 { // another process was quicker

@@ -1,0 +1,111 @@
+package sync
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/layout"
+	"bagpipe/layout/disk"
+)
+
+// The rules are: an engine that watches takes the branches for/NAME as they come, and has the lock of
+// takerLock meanwhile. It knows the history up to its tip, where another process had to look at all
+// that the engine did since; so the hook that is told of a push lets it, and takes them itself where no
+// engine has the lock, or none came to them in time.
+
+const (
+	takerLock = layout.StateDir + "/offers.taker"
+	// takerLook is how often an engine looks for new branches, and a hook for what became of them.
+	takerLook = 50 * time.Millisecond
+	// takerRest is how often it looks at all of them, such as those that it did not see come.
+	takerRest = time.Second
+	// takerPatience is how long a hook lets an engine that does not come to any branch.
+	takerPatience = 10 * time.Second
+)
+
+// KeepTaking joins the branches for/NAME as they come, until the context ends, and tells what became
+// of those that it looked at.
+func (s *Syncer) KeepTaking(ctx context.Context, tell func([]Offered, error)) {
+	var unlock func() error
+	defer func() {
+		if unlock != nil {
+			_ = unlock()
+		}
+	}()
+	tick := time.NewTicker(takerLook)
+	defer tick.Stop()
+	var seen, last time.Time
+	for {
+		if rested := time.Since(last) >= takerRest; unlock == nil && rested {
+			unlock, _ = disk.TryLock(s.ledger.Path(takerLock), 0o666) // without it the hooks take them
+		}
+		if at := gitstore.OffersAt(s.ledger.Root); !at.IsZero() && (!at.Equal(seen) || time.Since(last) >= takerRest) {
+			seen, last = at, time.Now()
+			if looked, err := s.TakeOffers(ctx, false); ctx.Err() == nil && (len(looked) > 0 || err != nil) {
+				tell(looked, err)
+			}
+		} else if time.Since(last) >= takerRest {
+			last = time.Now()
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// AwaitTaken waits while an engine is at own branches for/NAME, and reports whether it took or refused
+// all that are named.
+func (s *Syncer) AwaitTaken(ctx context.Context, branches []string) bool {
+	refused := func() time.Time {
+		info, err := os.Stat(s.ledger.Path(refusals))
+		if err != nil {
+			return time.Time{}
+		}
+		return info.ModTime()
+	}
+	var read time.Time // of the refusals
+	begin := time.Now()
+	for moved, at := begin, gitstore.OffersAt(s.ledger.Root); time.Since(moved) < takerPatience && time.Since(begin) < 6*takerPatience && ctx.Err() == nil; time.Sleep(takerLook / 2) {
+		left := false
+		for _, b := range branches {
+			left = left || gitstore.HasOffer(s.ledger.Root, b)
+		}
+		if !left {
+			return waiting(ctx, s.ledger.Root, branches) == 0 // git may have packed it away
+		}
+		if is := refused(); !is.Equal(read) {
+			read = is
+			if waiting(ctx, s.ledger.Root, branches) == 0 {
+				return true
+			}
+		}
+		if unlock, err := disk.TryLock(s.ledger.Path(takerLock), 0o666); err != nil || unlock != nil {
+			if unlock != nil {
+				_ = unlock()
+			}
+			return false
+		}
+		if now := gitstore.OffersAt(s.ledger.Root); !now.Equal(at) { // it is at others
+			moved, at = time.Now(), now
+		}
+	}
+	return false
+}
+
+// waiting counts the own branches of those named that stand and were not refused.
+func waiting(ctx context.Context, root string, branches []string) (n int) {
+	there, err := Offers(ctx, root, branches...)
+	if err != nil {
+		return len(branches)
+	}
+	for _, o := range there {
+		if o.Refused == "" {
+			n++
+		}
+	}
+	return n
+}
