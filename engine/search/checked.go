@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"runtime"
 	"sync"
 	"unsafe"
 
@@ -89,8 +90,12 @@ func (c *checked) checking(own uintptr) *methods {
 
 func checkedReader(read reader) reader {
 	return func(tls *libc.TLS, file, buf uintptr, n int32, offset sqlite3.Tsqlite3_int64) int32 {
-		rc := read(tls, file, buf, n, offset)
 		data := unsafe.Slice(at[byte](buf), n)
+		if offset > 0 && offset%pageBytes == 0 && n < pageBytes {
+			// SQLite reads pages of long values past its cache, and without their ends.
+			return readBeginning(read, tls, file, data, offset)
+		}
+		rc := read(tls, file, buf, n, offset)
 		switch {
 		case rc == sqlite3.SQLITE_OK && n >= 512:
 			if binary.LittleEndian.Uint32(data[n-sumBytes:]) != sumOf(data, offset) {
@@ -103,6 +108,20 @@ func checkedReader(read reader) reader {
 		}
 		return rc
 	}
+}
+
+// readBeginning reads the beginning of a page.
+func readBeginning(read reader, tls *libc.TLS, file uintptr, into []byte, offset int64) int32 {
+	page := make([]byte, pageBytes)
+	var pin runtime.Pinner // it is not to lie on the stack, which moves
+	pin.Pin(unsafe.SliceData(page))
+	defer pin.Unpin()
+	rc := read(tls, file, uintptr(unsafe.Pointer(unsafe.SliceData(page))), pageBytes, offset)
+	if rc == sqlite3.SQLITE_IOERR_SHORT_READ || rc == sqlite3.SQLITE_OK && binary.LittleEndian.Uint32(page[pageBytes-sumBytes:]) != sumOf(page, offset) {
+		return sqlite3.SQLITE_CORRUPT
+	}
+	copy(into, page)
+	return rc
 }
 
 func summingWriter(write reader) reader {
