@@ -25,6 +25,8 @@ type asked struct {
 	inside bool  // a transaction is open
 	whole  bool  // all is found before the first is shown
 
+	young      int64          // the young part
+	replaced   map[int64]*set // documents by part in place of which it has others, or none
 	parts      []int64        // that may have items that fit
 	near, then map[int64]*set // documents by part whose box, whose span may fit; nil: all
 	terms      [][]string     // keys, of the collection, of each tag and so on: one of them an item must have
@@ -69,6 +71,12 @@ func (a *asked) prepare(ctx context.Context) (err error) {
 	if a.bits, err = bitsOf(ctx, a.conn); err != nil {
 		return err
 	}
+	if a.young, err = youngOf(ctx, a.conn, a.bits); err != nil {
+		return err
+	}
+	if err := a.findReplaced(ctx); err != nil {
+		return err
+	}
 	if a.BBox != nil {
 		where, args := boxCandidates(*a.BBox)
 		if a.near, err = a.listed(ctx, "SELECT id/2 FROM box WHERE "+where, args); err != nil {
@@ -86,6 +94,19 @@ func (a *asked) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	return a.findParts(ctx)
+}
+
+func (a *asked) findReplaced(ctx context.Context) error {
+	a.replaced = map[int64]*set{}
+	return a.rows(ctx, "SELECT part, docs FROM replaced", nil, func(r *sql.Rows) (bool, error) {
+		var part int64
+		var docs sql.RawBytes
+		if err := r.Scan(&part, &docs); err != nil {
+			return false, err
+		}
+		a.replaced[part] = &set{}
+		return true, a.replaced[part].unpack(docs)
+	})
 }
 
 func (a *asked) close() (err error) {

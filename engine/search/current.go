@@ -101,13 +101,49 @@ func (s *Searches) update(ctx context.Context, v gitstore.View, since gitstore.H
 		return err
 	}
 	defer func() { err = errors.Join(err, conn.Close(), db.Close()) }()
-	return inTransaction(ctx, conn, v, func(tx *sql.Tx) error {
-		bits, err := bitsOf(ctx, tx)
-		if err != nil {
+	bits, err := bitsOf(ctx, conn)
+	if err != nil {
+		return err
+	}
+	young, err := youngOf(ctx, conn, bits)
+	if err != nil {
+		return err
+	}
+	err = inTransaction(ctx, conn, v, func(tx *sql.Tx) error {
+		w := newWriter(tx, bits)
+		w.young = young
+		if w.most, err = mostYoung(ctx, tx, young); err != nil {
 			return err
 		}
-		return s.fill(ctx, v, since, newWriter(tx, bits))
+		return s.fill(ctx, v, since, w)
 	})
+	if !errors.Is(err, errYoung) {
+		return err
+	}
+	if since, err = treeNoted(ctx, conn, stateParts); err != nil {
+		return err
+	}
+	if there, err := s.ledger.Store.HasTree(since); err != nil || !there {
+		return errors.Join(err, errOther)
+	}
+	return inTransaction(ctx, conn, v, func(tx *sql.Tx) error {
+		w := newWriter(tx, bits)
+		if err := s.fill(ctx, v, since, w); err != nil {
+			return err
+		}
+		if err := beginYoung(ctx, tx, young, young+1); err != nil {
+			return err
+		}
+		return setState(ctx, tx, stateParts, v.Tree())
+	})
+}
+
+// mostYoung is how many documents the young part may have had: each search looks at them, and a taking-in of them
+// into the parts takes a second for some thousands.
+func mostYoung(ctx context.Context, q querier, young int64) (int, error) {
+	var all int
+	err := q.QueryRowContext(ctx, "SELECT coalesce(sum(next), 0) FROM part WHERE part<?", young).Scan(&all)
+	return min(2*itemsOfPart, all/5), unlike(err)
 }
 
 func inTransaction(ctx context.Context, conn *sql.Conn, v gitstore.View, fill func(*sql.Tx) error) error {
@@ -118,7 +154,7 @@ func inTransaction(ctx context.Context, conn *sql.Conn, v gitstore.View, fill fu
 	if err := fill(tx); err != nil {
 		return errors.Join(err, tx.Rollback())
 	}
-	if err := setState(ctx, tx, "tree", v.Tree()); err != nil {
+	if err := setState(ctx, tx, stateTree, v.Tree()); err != nil {
 		return errors.Join(err, tx.Rollback())
 	}
 	return tx.Commit()
@@ -183,7 +219,10 @@ func (s *Searches) buildAt(ctx context.Context, v gitstore.View, name string, le
 		w := newWriter(tx, least)
 		w.fresh = true
 		defer func() { bits = w.bits }()
-		return s.fill(ctx, v, gitstore.Hash{}, w)
+		if err := s.fill(ctx, v, gitstore.Hash{}, w); err != nil {
+			return err
+		}
+		return setState(ctx, tx, stateParts, v.Tree())
 	})
 	if err == nil {
 		_, err = conn.ExecContext(ctx, "INSERT INTO words(words, rank) VALUES('hashsize', 1048576), ('automerge', 4)")

@@ -11,6 +11,8 @@
 //	state   what it is the index of: its version, the tree that it follows from, how many bits
 //	        of an identifier name its part
 //	item    one row an item: its document, bounds, time, digest of its manifest and inventory
+//	young   the same, of items that changed since the parts were written
+//	replaced    the documents of a part in place of which the young part has others, or none
 //	part    a part of the identifiers: its next document, the documents that are in force
 //	list    the documents of a part that have a word, a word in the label, a name and size, a tag,
 //	        collection, type, year or format, or a whole text with a sum (set.go)
@@ -25,6 +27,10 @@
 // same bits are a part, of some thousands of items. Each has a document there, a number
 // that is not given twice: a changed item gets another, and what the lists, FTS5 and R*Trees have of
 // the one before is passed over.
+//
+// Changes touch items all over, so they are not written to the parts, but together into one more, the young part. Once it
+// has had a fifth of all items, or some thousands, all that changed since is taken into the parts, and another young part
+// begins. Its boxes and spans are in no R*Tree.
 //
 // A search goes through the parts in the order of identifiers, whatever came first, and ends once
 // it has what it was asked for: so its time follows the answers, and an index that was kept current,

@@ -51,25 +51,60 @@ func (a *asked) pass(ctx context.Context, limit int, visit func(layout.ItemID) (
 		limit = 0
 	}
 	for _, pass := range passes {
-		for _, part := range a.parts {
-			if more, err := a.eachOf(ctx, part, pass, limit, visit); err != nil || !more {
+		young, err := a.youngOnes(ctx, pass)
+		if err != nil {
+			return err
+		}
+		parts := slices.Clone(a.parts)
+		for _, n := range young {
+			parts = append(parts, n>>(idBits-a.bits))
+		}
+		slices.Sort(parts)
+		for _, part := range slices.Compact(parts) {
+			of := 0
+			for of < len(young) && young[of]>>(idBits-a.bits) == part {
+				of++
+			}
+			if more, err := a.eachOf(ctx, part, pass, limit, young[:of], visit); err != nil || !more {
 				return err
 			}
+			young = young[of:]
 		}
 	}
 	return nil
 }
 
-// eachOf is each of one part.
-func (a *asked) eachOf(ctx context.Context, part int64, pass, limit int, visit func(layout.ItemID) (bool, error)) (more bool, err error) {
+// youngOnes gives the items of the young part that fit, in order.
+func (a *asked) youngOnes(ctx context.Context, pass int) (ids []int64, err error) {
+	err = a.together(ctx, func() error {
+		s, err := a.fitting(ctx, a.young, pass)
+		if err != nil || s.isEmpty() {
+			return err
+		}
+		return a.exactly(ctx, a.young, s, func(n, _ int64) bool {
+			ids = append(ids, n)
+			return true
+		})
+	})
+	return ids, err
+}
+
+// eachOf is each of one part, and of the items of the young part that would be there.
+func (a *asked) eachOf(ctx context.Context, part int64, pass, limit int, young []int64, visit func(layout.ItemID) (bool, error)) (more bool, err error) {
 	var s *set
 	for done := 0; ; {
 		var ids []int64
 		if err := a.together(ctx, func() (err error) {
+			if _, is := slices.BinarySearch(a.parts, part); !is {
+				return nil
+			}
 			if s == nil {
-				if s, err = a.fitting(ctx, part, pass); err != nil || s.isEmpty() {
+				if s, err = a.fitting(ctx, part, pass); err != nil {
 					return err
 				}
+			}
+			if s.isEmpty() {
+				return nil
 			}
 			return a.exactly(ctx, part, s, func(n, _ int64) bool {
 				ids = append(ids, n)
@@ -77,6 +112,12 @@ func (a *asked) eachOf(ctx context.Context, part int64, pass, limit int, visit f
 			})
 		}); err != nil {
 			return false, err
+		}
+		if ids = append(ids, young...); len(young) > 0 {
+			slices.Sort(ids)
+		}
+		if limit != 0 && len(ids) > limit {
+			ids = ids[:limit] // those of the part beyond are not known
 		}
 		for _, n := range ids[min(done, len(ids)):] {
 			if more, err := visit(layout.ItemIDOf(uint64(n))); err != nil || !more {
@@ -94,7 +135,7 @@ func (a *asked) findParts(ctx context.Context) error {
 	if slices.ContainsFunc(a.terms, func(keys []string) bool { return len(keys) == 0 }) {
 		return nil // nothing ever had such a tag
 	}
-	return a.numbers(ctx, "SELECT part FROM part ORDER BY part", nil, func(part int64) bool {
+	return a.numbers(ctx, "SELECT part FROM part WHERE part<? ORDER BY part", []any{a.young}, func(part int64) bool {
 		if (a.near == nil || a.near[part] != nil) && (a.then == nil || a.then[part] != nil) {
 			a.parts = append(a.parts, part)
 		}
@@ -110,6 +151,9 @@ func (a *asked) fitting(ctx context.Context, part int64, pass int) (*set, error)
 	s := &set{}
 	if err := a.add(ctx, s, "SELECT live FROM part WHERE part=?", part); err != nil {
 		return nil, err
+	}
+	if replaced := a.replaced[part]; replaced != nil {
+		s.without(replaced)
 	}
 	if near := a.near[part]; near != nil {
 		s.and(near)
@@ -292,12 +336,14 @@ func (a *asked) match(ctx context.Context, part int64, in string) (string, error
 // false. Each document in force has an item, or the index is damaged.
 func (a *asked) exactly(ctx context.Context, part int64, s *set, visit func(n, doc int64) bool) (err error) {
 	where, args := a.compared()
+	table, first, last := "item", part<<(idBits-a.bits), (part+1)<<(idBits-a.bits)-1
+	if part == a.young {
+		table, first, last = "young", 0, 1<<idBits-1
+	}
 	docs := s.count()
 	if docs > itemsOfPart/8 {
-		first := part << (idBits - a.bits)
-		last := first + 1<<(idBits-a.bits) - 1
 		found, more := 0, true
-		err = a.pairs(ctx, "SELECT n, doc FROM item WHERE n BETWEEN ? AND ?"+where+" ORDER BY n", append([]any{first, last}, args...), func(n, doc int64) bool {
+		err = a.pairs(ctx, "SELECT n, doc FROM "+table+" WHERE n BETWEEN ? AND ?"+where+" ORDER BY n", append([]any{first, last}, args...), func(n, doc int64) bool {
 			if s.has(int(doc & (maxPlaces - 1))) {
 				found++
 				more = visit(n, doc)
@@ -311,7 +357,7 @@ func (a *asked) exactly(ctx context.Context, part int64, s *set, visit func(n, d
 	}
 	var found [][2]int64
 	s.each(func(at int) bool {
-		err = a.pairs(ctx, "SELECT n, doc FROM item WHERE doc=?"+where, append([]any{part<<16 | int64(at)}, args...), func(n, doc int64) bool {
+		err = a.pairs(ctx, "SELECT n, doc FROM "+table+" WHERE doc=?"+where, append([]any{part<<16 | int64(at)}, args...), func(n, doc int64) bool {
 			found = append(found, [2]int64{n, doc})
 			return true
 		})
@@ -363,7 +409,7 @@ func (a *asked) facets(ctx context.Context) ([]Facet, error) {
 				return err
 			}
 		}
-		for _, part := range a.parts {
+		for _, part := range append(a.parts, a.young) {
 			if err := a.tally(ctx, part, counts); err != nil {
 				return err
 			}

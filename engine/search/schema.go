@@ -20,13 +20,15 @@ import (
 )
 
 // version is of the index's form; another is built anew.
-const version = "4"
+const version = "5"
 
 // schema is the index's tables. Longitude, latitude and days are kept outward in the R*Trees,
 // which round; item has them exactly.
 const schema = `
 CREATE TABLE state(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE item(n INTEGER PRIMARY KEY, doc INTEGER NOT NULL UNIQUE, digest INTEGER NOT NULL, w REAL, s REAL, e REAL, n2 REAL, start INTEGER, until INTEGER);
+CREATE TABLE young(n INTEGER PRIMARY KEY, doc INTEGER NOT NULL UNIQUE, digest INTEGER NOT NULL, w REAL, s REAL, e REAL, n2 REAL, start INTEGER, until INTEGER);
+CREATE TABLE replaced(part INTEGER PRIMARY KEY, docs BLOB NOT NULL);
 CREATE TABLE part(part INTEGER PRIMARY KEY, next INTEGER NOT NULL, live BLOB NOT NULL);
 CREATE TABLE list(part INTEGER NOT NULL, key BLOB NOT NULL, docs BLOB NOT NULL, PRIMARY KEY(part, key)) WITHOUT ROWID;
 CREATE TABLE tag(value TEXT PRIMARY KEY, key TEXT NOT NULL, bare TEXT) WITHOUT ROWID;
@@ -69,6 +71,9 @@ const maxBits = 40
 // errOther is an index that cannot be used and is built anew.
 var errOther = errors.New("the search index is of another version")
 
+// errYoung is an index whose young part has no room: what changed is taken into the parts.
+var errYoung = errors.New("the young part of the search index is full")
+
 // errFull is an index of which a part has no room for another document.
 var errFull = errors.New("a part of the search index is full")
 
@@ -93,18 +98,39 @@ func openDB(ctx context.Context, path string, pragmas ...string) (*sql.DB, *sql.
 
 // treeOf reads which tree an index follows from.
 func treeOf(ctx context.Context, q querier) (tree gitstore.Hash, err error) {
-	var is, hash string
+	var is string
 	if err := q.QueryRowContext(ctx, "SELECT value FROM state WHERE key='version'").Scan(&is); err != nil {
 		return tree, err
 	}
 	if is != version {
 		return tree, errOther
 	}
-	if err := q.QueryRowContext(ctx, "SELECT value FROM state WHERE key='tree'").Scan(&hash); err != nil {
+	return treeNoted(ctx, q, stateTree)
+}
+
+// What of an index's state is a tree.
+const (
+	stateTree  = "tree"  // that the index follows from
+	stateParts = "parts" // that its parts follow from; the young part has what changed since
+)
+
+// treeNoted reads a tree of the state.
+func treeNoted(ctx context.Context, q querier, key string) (tree gitstore.Hash, err error) {
+	var hash string
+	if err := q.QueryRowContext(ctx, "SELECT value FROM state WHERE key=?", key).Scan(&hash); err != nil {
 		return tree, err
 	}
 	tree, err = gitstore.ParseHash(hash)
 	return tree, unlike(err)
+}
+
+// youngOf reads which part is the young one.
+func youngOf(ctx context.Context, q querier, bits int) (part int64, err error) {
+	err = q.QueryRowContext(ctx, "SELECT max(part) FROM part").Scan(&part)
+	if err = unlike(err); err == nil && part>>bits == 0 {
+		err = errOther
+	}
+	return part, err
 }
 
 // bitsOf reads how many bits of an identifier name its part.

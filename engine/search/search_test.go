@@ -29,6 +29,8 @@ type library struct {
 	*rand.Rand
 	root  string
 	items []layout.ItemID
+
+	built int // how often the index was, in same
 }
 
 func (l *library) options(readOnly bool) engine.Options {
@@ -178,6 +180,7 @@ func (l *library) same(queries int) {
 	}
 	var answers []answer
 	l.do(false, func(e *engine.Engine) {
+		e.Search.Building = func() { l.built++ }
 		for range queries {
 			q := l.query()
 			hits, facets := l.find(e, q, 0)
@@ -226,13 +229,16 @@ func TestIndexIsTheScan(t *testing.T) {
 	}
 	l.do(false, func(e *engine.Engine) { l.commit(e, l.items, false) })
 	l.same(queries)
-	for range 2 {
+	for range 4 { // some stay in the young part, some fill it
 		l.do(false, func(e *engine.Engine) {
 			l.commit(e, l.items[:items/10], false)
 			l.commit(e, l.items[items/10:items/8], true)
 		})
 		l.Shuffle(items, func(i, j int) { l.items[i], l.items[j] = l.items[j], l.items[i] })
 		l.same(queries)
+	}
+	if l.built != 1 {
+		t.Errorf("the index was built %d times before it was damaged", l.built)
 	}
 	index := filepath.Join(l.root, layout.SearchDir, "index.db")
 	info, err := os.Stat(index)

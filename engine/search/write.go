@@ -19,12 +19,15 @@ import (
 // several rows of whatever table. So the words of an index that is not new are written last.
 type writer struct {
 	tx    *sql.Tx
-	fresh bool // the index is new: nothing has to be removed, and its R*Trees are packed at the end
-	bits  int  // of an identifier, which name its part
+	fresh bool  // the index is new: nothing has to be removed, and its R*Trees are packed at the end
+	young int64 // the part that all is written to; 0: each item to its own
+	most  int   // documents of the young part
+	bits  int   // of an identifier, which name its part
 	stmts map[string]*sql.Stmt
 	tags  map[string]bool // that are to be written
 
 	filling
+	replaced
 	words       []wordRow // these are to be written
 	boxes, span []cell
 }
@@ -38,6 +41,13 @@ type filling struct {
 	lists map[string][]uint16 // places that are to be added, by key
 }
 
+// replaced is the part whose documents are replaced at present by those of the young part.
+type replaced struct {
+	of   int64
+	docs set
+	more bool // than were written
+}
+
 // wordRow is what a document has in words that stand in order.
 type wordRow struct {
 	doc         int64
@@ -45,7 +55,7 @@ type wordRow struct {
 }
 
 func newWriter(tx *sql.Tx, bits int) *writer {
-	return &writer{tx: tx, bits: bits, stmts: map[string]*sql.Stmt{}, tags: map[string]bool{}}
+	return &writer{tx: tx, bits: bits, stmts: map[string]*sql.Stmt{}, tags: map[string]bool{}, replaced: replaced{of: -1}}
 }
 
 // wordsAtOnce is how many items' words wait in memory.
@@ -93,11 +103,18 @@ func (w *writer) scan(ctx context.Context, text string, args []any, into ...any)
 // put brings an item's rows to what its records say; r nil: it is gone.
 func (w *writer) put(ctx context.Context, id layout.ItemID, r *row) error {
 	n := int64(id.Bits())
-	if err := w.enter(ctx, n>>(idBits-w.bits)); err != nil {
+	part := n >> (idBits - w.bits)
+	if w.young != 0 {
+		part = w.young
+	}
+	if err := w.enter(ctx, part); err != nil {
 		return err
 	}
 	if !w.fresh {
 		same, err := w.clear(ctx, n, r)
+		if err == nil && !same && w.young != 0 {
+			same, err = w.replace(ctx, n, r)
+		}
 		if err != nil || same {
 			return err
 		}
@@ -105,7 +122,10 @@ func (w *writer) put(ctx context.Context, id layout.ItemID, r *row) error {
 	if r == nil {
 		return nil
 	}
-	if w.next == maxPlaces {
+	switch {
+	case w.young != 0 && w.next >= w.most:
+		return errYoung
+	case w.next == maxPlaces:
 		return errFull
 	}
 	at := w.next
@@ -160,7 +180,7 @@ func (w *writer) leave(ctx context.Context) error {
 	}
 	w.is = false
 	// Documents out of force are many more than those in force: all is built anew.
-	if !w.fresh && w.next > 2*itemsOfPart+4*w.live.count() {
+	if !w.fresh && w.young == 0 && w.next > 2*itemsOfPart+4*w.live.count() {
 		return errFull
 	}
 	put := "INSERT INTO list VALUES(?,?,?)"
@@ -192,6 +212,9 @@ func (w *writer) end(ctx context.Context) error {
 	if err := w.leave(ctx); err != nil {
 		return err
 	}
+	if err := w.putReplaced(ctx); err != nil {
+		return err
+	}
 	if err := w.putWords(ctx); err != nil {
 		return err
 	}
@@ -202,6 +225,9 @@ func (w *writer) end(ctx context.Context) error {
 		return err
 	}
 	if err := w.packTree(ctx, "span", 1, w.span); err != nil {
+		return err
+	}
+	if err := beginYoung(ctx, w.tx, 1<<w.bits, 1<<w.bits); err != nil {
 		return err
 	}
 	return setState(ctx, w.tx, "bits", w.bits)
@@ -220,7 +246,7 @@ func (w *writer) putWords(ctx context.Context) error {
 // clear takes an item's document out of force; same: it is what r says.
 func (w *writer) clear(ctx context.Context, n int64, r *row) (same bool, err error) {
 	var doc, digest int64
-	is, err := w.scan(ctx, "SELECT doc, digest FROM item WHERE n=?", []any{n}, &doc, &digest)
+	is, err := w.scan(ctx, "SELECT doc, digest FROM "+w.table()+" WHERE n=?", []any{n}, &doc, &digest)
 	if err != nil || !is {
 		return false, err
 	}
@@ -231,7 +257,71 @@ func (w *writer) clear(ctx context.Context, n int64, r *row) (same bool, err err
 		return false, errOther
 	}
 	w.live.remove(int(doc & (maxPlaces - 1)))
-	return false, w.exec(ctx, "DELETE FROM item WHERE n=?", n)
+	return false, w.exec(ctx, "DELETE FROM "+w.table()+" WHERE n=?", n)
+}
+
+// table has the rows of items of the part that is written at present.
+func (w *writer) table() string {
+	if w.young != 0 {
+		return "young"
+	}
+	return "item"
+}
+
+// replace notes that an item's document in its part, if there is one in force, has another in the young part; same: it
+// is what r says.
+func (w *writer) replace(ctx context.Context, n int64, r *row) (same bool, err error) {
+	var doc, digest int64
+	is, err := w.scan(ctx, "SELECT doc, digest FROM item WHERE n=?", []any{n}, &doc, &digest)
+	if err != nil || !is {
+		return false, err
+	}
+	part, at := doc>>16, int(doc&(maxPlaces-1))
+	if part != n>>(idBits-w.bits) {
+		return false, errOther
+	}
+	if part != w.of {
+		if err := w.putReplaced(ctx); err != nil {
+			return false, err
+		}
+		w.replaced = replaced{of: part}
+		var docs []byte
+		if is, err := w.scan(ctx, "SELECT docs FROM replaced WHERE part=?", []any{part}, &docs); err != nil {
+			return false, err
+		} else if is {
+			if err := w.docs.unpack(docs); err != nil {
+				return false, err
+			}
+		}
+	}
+	if w.docs.has(at) {
+		return false, nil
+	}
+	if r != nil && r.digest == digest {
+		return true, nil
+	}
+	w.docs.add(at)
+	w.more = true
+	return false, nil
+}
+
+func (w *writer) putReplaced(ctx context.Context) error {
+	if !w.more {
+		return nil
+	}
+	w.more = false
+	return w.exec(ctx, "INSERT OR REPLACE INTO replaced VALUES(?,?)", w.of, w.docs.pack())
+}
+
+// beginYoung empties the young part. What FTS5 has of its documents stays, so the next has another number.
+func beginYoung(ctx context.Context, q querier, before, part int64) error {
+	for _, table := range []string{"young", "replaced", "list WHERE part=?1", "part WHERE part=?1"} {
+		if _, err := q.ExecContext(ctx, "DELETE FROM "+table, before); err != nil {
+			return err
+		}
+	}
+	_, err := q.ExecContext(ctx, "INSERT INTO part VALUES(?,?,?)", part, 0, (&set{}).pack())
+	return err
 }
 
 func (w *writer) putItem(ctx context.Context, n, doc int64, r *row) error {
@@ -242,6 +332,8 @@ func (w *writer) putItem(ctx context.Context, n, doc int64, r *row) error {
 			id := 2*doc + int64(i)
 			if w.fresh {
 				w.boxes = append(w.boxes, outward(id, b[0], b[2], b[1], b[3]))
+			} else if w.young != 0 {
+				break // its items are few enough to be compared each
 			} else if err := w.exec(ctx, "INSERT INTO box VALUES(?,?,?,?,?)", id, b[0], b[2], b[1], b[3]); err != nil {
 				return err
 			}
@@ -252,11 +344,13 @@ func (w *writer) putItem(ctx context.Context, n, doc int64, r *row) error {
 		first, last := days(r.span)
 		if w.fresh {
 			w.span = append(w.span, outward(doc, first, last))
-		} else if err := w.exec(ctx, "INSERT INTO span VALUES(?,?,?)", doc, first, last); err != nil {
-			return err
+		} else if w.young == 0 {
+			if err := w.exec(ctx, "INSERT INTO span VALUES(?,?,?)", doc, first, last); err != nil {
+				return err
+			}
 		}
 	}
-	return w.exec(ctx, "INSERT INTO item VALUES(?,?,?,?,?,?,?,?,?)", n, doc, r.digest, west, south, east, north, start, until)
+	return w.exec(ctx, "INSERT INTO "+w.table()+" VALUES(?,?,?,?,?,?,?,?,?)", n, doc, r.digest, west, south, east, north, start, until)
 }
 
 // days are the ends of a span in days.
