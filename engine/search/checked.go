@@ -30,18 +30,18 @@ type (
 	reader = func(tls *libc.TLS, file, buf uintptr, n int32, offset sqlite3.Tsqlite3_int64) int32
 )
 
-// checked is the file system. SQLite has its parts by their addresses alone: it is never to be collected.
+// checked is the file system. SQLite has its functions by their addresses alone: it is never to be collected.
+// What SQLite reads itself lies in memory of its own kind, which is never freed.
 type checked struct {
 	name string
-	vfs  sqlite3.Tsqlite3_vfs
 	open opener
 
-	mu  sync.Mutex           // guards own
-	own map[uintptr]*methods // of a database's file, by the address of those that SQLite gives it
+	mu  sync.Mutex          // guards own
+	own map[uintptr]methods // of a database's file, by the address of those that SQLite gives it
 }
 
 type methods struct {
-	sqlite3.Tsqlite3_io_methods
+	at          uintptr // sqlite3.Tsqlite3_io_methods
 	read, write reader
 }
 
@@ -49,43 +49,63 @@ type methods struct {
 var checkedFiles = sync.OnceValues(func() (*checked, error) {
 	tls := libc.NewTLS()
 	defer tls.Close()
-	c := &checked{name: "bagpipe", own: map[uintptr]*methods{}}
+	c := &checked{name: "bagpipe", own: map[uintptr]methods{}}
 	name, err := libc.CString(c.name)
 	own := sqlite3.Xsqlite3_vfs_find(tls, 0)
 	if err != nil || own == 0 {
 		return nil, errors.Join(errors.New("SQLite has no file system"), err)
 	}
-	c.vfs = *at[sqlite3.Tsqlite3_vfs](own)
-	open := *(*opener)(unsafe.Pointer(&c.vfs.FxOpen))
+	ours, vfs, err := copied[sqlite3.Tsqlite3_vfs](tls, own)
+	if err != nil {
+		return nil, err
+	}
+	open := *(*opener)(unsafe.Pointer(&vfs.FxOpen))
 	c.open = func(tls *libc.TLS, vfs, name, file uintptr, flags int32, outFlags uintptr) int32 {
 		rc := open(tls, vfs, name, file, flags, outFlags)
 		if rc == sqlite3.SQLITE_OK && flags&sqlite3.SQLITE_OPEN_MAIN_DB != 0 {
 			f := at[sqlite3.Tsqlite3_file](file)
-			f.FpMethods = uintptr(unsafe.Pointer(c.checking(f.FpMethods)))
+			m, err := c.checking(tls, f.FpMethods)
+			if err != nil {
+				return sqlite3.SQLITE_NOMEM // SQLite closes what it was given
+			}
+			f.FpMethods = m
 		}
 		return rc
 	}
-	c.vfs.FxOpen, c.vfs.FzName = *(*uintptr)(unsafe.Pointer(&c.open)), name
-	if rc := sqlite3.Xsqlite3_vfs_register(tls, uintptr(unsafe.Pointer(&c.vfs)), 0); rc != sqlite3.SQLITE_OK {
+	vfs.FxOpen, vfs.FzName = *(*uintptr)(unsafe.Pointer(&c.open)), name
+	if rc := sqlite3.Xsqlite3_vfs_register(tls, ours, 0); rc != sqlite3.SQLITE_OK {
 		return nil, fmt.Errorf("register a file system with SQLite: error %d", rc)
 	}
 	return c, nil
 })
 
 // checking gives the methods in place of SQLite's own.
-func (c *checked) checking(own uintptr) *methods {
+func (c *checked) checking(tls *libc.TLS, own uintptr) (uintptr, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	m := c.own[own]
-	if m == nil {
-		m = &methods{Tsqlite3_io_methods: *at[sqlite3.Tsqlite3_io_methods](own)}
-		m.FiVersion = 1 // no page is mapped into memory
-		m.read = checkedReader(*(*reader)(unsafe.Pointer(&m.FxRead)))
-		m.write = summingWriter(*(*reader)(unsafe.Pointer(&m.FxWrite)))
-		m.FxRead, m.FxWrite = *(*uintptr)(unsafe.Pointer(&m.read)), *(*uintptr)(unsafe.Pointer(&m.write))
-		c.own[own] = m
+	if m, ok := c.own[own]; ok {
+		return m.at, nil
 	}
-	return m
+	where, m, err := copied[sqlite3.Tsqlite3_io_methods](tls, own)
+	if err != nil {
+		return 0, err
+	}
+	m.FiVersion = 1 // no page is mapped into memory
+	ours := methods{where, checkedReader(*(*reader)(unsafe.Pointer(&m.FxRead))), summingWriter(*(*reader)(unsafe.Pointer(&m.FxWrite)))}
+	m.FxRead, m.FxWrite = *(*uintptr)(unsafe.Pointer(&ours.read)), *(*uintptr)(unsafe.Pointer(&ours.write))
+	c.own[own] = ours
+	return where, nil
+}
+
+// copied is a copy of what lies at an address of SQLite's, in memory of the same kind.
+func copied[T any](tls *libc.TLS, of uintptr) (uintptr, *T, error) {
+	p := libc.Xmalloc(tls, libc.Tsize_t(unsafe.Sizeof(*new(T))))
+	if p == 0 {
+		return 0, nil, errors.New("there is no memory for SQLite's file system")
+	}
+	v := at[T](p)
+	*v = *at[T](of)
+	return p, v, nil
 }
 
 func checkedReader(read reader) reader {
