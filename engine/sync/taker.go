@@ -5,9 +5,10 @@ import (
 	"os"
 	"time"
 
+	"github.com/gofrs/flock"
+
 	"bagpipe/engine/gitstore"
 	"bagpipe/layout"
-	"bagpipe/layout/disk"
 )
 
 // The rules are: an engine that watches takes the branches for/NAME as they come, and has the lock of
@@ -28,26 +29,22 @@ const (
 // KeepTaking joins the branches for/NAME as they come, until the context ends, and tells what became
 // of those that it looked at.
 func (s *Syncer) KeepTaking(ctx context.Context, tell func([]Offered, error)) {
-	var unlock func() error
-	defer func() {
-		if unlock != nil {
-			_ = unlock()
-		}
-	}()
+	lock := s.taker()
+	defer lock.Close()
 	tick := time.NewTicker(takerLook)
 	defer tick.Stop()
-	var seen, last time.Time
+	var seen, rested time.Time
 	for {
-		if rested := time.Since(last) >= takerRest; unlock == nil && rested {
-			unlock, _ = disk.TryLock(s.ledger.Path(takerLock), 0o666) // without it the hooks take them
+		rests := time.Since(rested) >= takerRest
+		if rests {
+			rested = time.Now()
+			_, _ = lock.TryLock() // while another has it, both take; without any the hooks do
 		}
-		if at := gitstore.OffersAt(s.ledger.Root); !at.IsZero() && (!at.Equal(seen) || time.Since(last) >= takerRest) {
-			seen, last = at, time.Now()
+		if at := gitstore.OffersAt(s.ledger.Root); !at.IsZero() && (rests || !at.Equal(seen)) {
+			seen = at
 			if looked, err := s.TakeOffers(ctx, false); ctx.Err() == nil && (len(looked) > 0 || err != nil) {
 				tell(looked, err)
 			}
-		} else if time.Since(last) >= takerRest {
-			last = time.Now()
 		}
 		select {
 		case <-ctx.Done():
@@ -55,6 +52,11 @@ func (s *Syncer) KeepTaking(ctx context.Context, tell func([]Offered, error)) {
 		case <-tick.C:
 		}
 	}
+}
+
+// taker is the lock of who takes branches as they come. People of other accounts push, too.
+func (s *Syncer) taker() *flock.Flock {
+	return flock.New(s.ledger.Path(takerLock), flock.SetPermissions(0o666))
 }
 
 // AwaitTaken waits while an engine is at own branches for/NAME, and reports whether it took or refused
@@ -67,6 +69,8 @@ func (s *Syncer) AwaitTaken(ctx context.Context, branches []string) bool {
 		}
 		return info.ModTime()
 	}
+	lock := s.taker()
+	defer lock.Close()
 	var read time.Time // of the refusals
 	begin := time.Now()
 	for moved, at := begin, gitstore.OffersAt(s.ledger.Root); time.Since(moved) < takerPatience && time.Since(begin) < 6*takerPatience && ctx.Err() == nil; time.Sleep(takerLook / 2) {
@@ -83,11 +87,8 @@ func (s *Syncer) AwaitTaken(ctx context.Context, branches []string) bool {
 				return true
 			}
 		}
-		if unlock, err := disk.TryLock(s.ledger.Path(takerLock), 0o666); err != nil || unlock != nil {
-			if unlock != nil {
-				_ = unlock()
-			}
-			return false
+		if free, err := lock.TryRLock(); err != nil || free {
+			return false // no engine has it
 		}
 		if now := gitstore.OffersAt(s.ledger.Root); !now.Equal(at) { // it is at others
 			moved, at = time.Now(), now

@@ -35,19 +35,6 @@ func LockFile(name string, perm fs.FileMode) (unlock func() error, err error) {
 	return func() error { return unix.Close(fd) }, nil
 }
 
-// TryLock takes the lock of a file, which is made if need be, and gives what ends it; nil: another
-// has it, or the file system has no locks.
-func TryLock(name string, perm fs.FileMode) (unlock func() error, err error) {
-	fd, err := open(name, os.O_RDWR|os.O_CREATE, perm)
-	if err != nil {
-		return nil, err
-	}
-	if unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) != nil {
-		return nil, unix.Close(fd)
-	}
-	return func() error { return unix.Close(fd) }, nil
-}
-
 // Lock is a file whose lock is taken again and again.
 type Lock struct{ fd int }
 
