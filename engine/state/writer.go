@@ -61,15 +61,21 @@ type field struct {
 	val value
 }
 
-// fields are the members of one object, in any order until it ends.
+// fields are the members of one object. Those of an object without unknown ones come in their
+// order, and are written as they are set; others in any order, and when it ends.
 type fields struct {
-	w    *writer
-	from int // of w.members
+	w      *writer
+	from   int // of w.members; -1: the members come in their order
+	member int // how many are written
 }
 
-// members begins an object with the members this version does not know. Its other members
-// are set before anything is written.
+// members begins an object with the members this version does not know. Where there are some, its
+// other members are set before anything is written.
 func (u unknown) members(w *writer) fields {
+	if len(u) == 0 {
+		w.open()
+		return fields{w: w, from: -1}
+	}
 	f := newObject(w)
 	for k, raw := range u {
 		f.set(k, made(func(w *writer) { w.raw(raw) }))
@@ -77,36 +83,61 @@ func (u unknown) members(w *writer) fields {
 	return f
 }
 
-func newObject(w *writer) fields { return fields{w, len(w.members)} }
+func newObject(w *writer) fields { return fields{w: w, from: len(w.members)} }
 
-func (f fields) set(key string, v value) { f.w.members = append(f.w.members, field{key, v}) }
+func (f *fields) set(key string, v value) {
+	if f.from >= 0 {
+		f.w.members = append(f.w.members, field{key, v})
+		return
+	}
+	f.key(key)
+	f.w.value(&v)
+}
 
-func (f fields) text(key, s string) {
-	if s != "" {
+// key begins the next member of an object whose members come in their order.
+func (f *fields) key(key string) {
+	f.w.key(f.member, key)
+	f.member++
+}
+
+func (f *fields) text(key, s string) {
+	switch {
+	case s == "":
+	case f.from < 0:
+		f.key(key)
+		f.w.quote(s)
+	default:
 		f.set(key, text(s))
 	}
 }
 
-func (f fields) time(key string, t time.Time) {
-	if !t.IsZero() {
+func (f *fields) time(key string, t time.Time) {
+	switch {
+	case t.IsZero():
+	case f.from < 0:
+		f.key(key)
+		f.w.moment(t)
+	default:
 		f.set(key, timeValue(t))
 	}
 }
 
 // took sets seconds, to the millisecond: less is recorded as none, and read so.
-func (f fields) took(key string, d time.Duration) {
+func (f *fields) took(key string, d time.Duration) {
 	if d >= time.Millisecond {
 		f.set(key, number(d.Truncate(time.Millisecond).Seconds()))
 	}
 }
 
-// end writes the object.
-func (f fields) end() {
+// end writes what is not written yet of the object.
+func (f *fields) end() {
 	w := f.w
-	members := w.members[f.from:]
-	if byKey := func(a, b field) int { return strings.Compare(a.key, b.key) }; !slices.IsSortedFunc(members, byKey) {
-		slices.SortFunc(members, byKey)
+	if f.from < 0 {
+		w.shut(f.member)
+		return
 	}
+	members := w.members[f.from:]
+	slices.SortFunc(members, func(a, b field) int { return strings.Compare(a.key, b.key) })
 	w.open()
 	for i := range members { // those of objects within come behind them
 		w.key(i, members[i].key)
@@ -155,23 +186,34 @@ func (w *writer) value(v *value) {
 // object is a map written with sorted keys, each of its values as soon as its key is.
 func object[K comparable, V any](m map[K]V, key func(K) string, val func(*writer, V)) value {
 	return made(func(w *writer) {
-		type named struct {
-			name string
-			key  K
-		}
-		var few [16]named // most have no more
-		all := few[:0]
-		for k := range m {
-			all = append(all, named{key(k), k})
-		}
-		slices.SortFunc(all, func(a, b named) int { return strings.Compare(a.name, b.name) })
 		w.open()
-		for i, n := range all {
-			w.key(i, n.name)
-			val(w, m[n.key])
+		if len(m) == 1 { // as most attempts
+			for k, v := range m {
+				w.key(0, key(k))
+				val(w, v)
+			}
+		} else if len(m) > 1 {
+			sorted(w, m, key, val)
 		}
-		w.shut(len(all))
+		w.shut(len(m))
 	})
+}
+
+func sorted[K comparable, V any](w *writer, m map[K]V, key func(K) string, val func(*writer, V)) {
+	type named struct {
+		name string
+		key  K
+	}
+	var few [16]named // most have no more
+	all := few[:0]
+	for k := range m {
+		all = append(all, named{key(k), k})
+	}
+	slices.SortFunc(all, func(a, b named) int { return strings.Compare(a.name, b.name) })
+	for i, n := range all {
+		w.key(i, n.name)
+		val(w, m[n.key])
+	}
 }
 
 func made(write func(*writer)) value { return value{write: write} }
