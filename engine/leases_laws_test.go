@@ -48,14 +48,16 @@ func (l *lane) Begin(_ context.Context, epoch string) error {
 
 func (l *lane) Class(context.Context, string) error { return nil }
 
-func (l *lane) Publish(_ context.Context, all []bus.Message) error {
+func (l *lane) Publish(_ context.Context, all []bus.Message) ([]uint64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, m := range all {
 		l.offers = append(l.offers, m.Data)
 	}
-	return nil
+	return nil, nil
 }
+
+func (l *lane) Clear(context.Context, string, uint64) error { return nil }
 
 func (l *lane) Tell(layout.Name, []byte) {}
 
@@ -182,7 +184,8 @@ func (w *lessees) claim(h *hand, n int, keep bool) {
 	w.say(h, wire.VerbClaim, wire.Claim{Head: wire.Now(), Engine: h.id, Offer: offer.ID, Epoch: offer.Epoch}, &g)
 	if g.Held.Item == "" {
 		if !g.Gone && !keep { // it is given back
-			w.must(w.lane.Publish(context.Background(), []bus.Message{{Data: data}}))
+			_, err := w.lane.Publish(context.Background(), []bus.Message{{Data: data}})
+			w.must(err)
 		}
 		return
 	}

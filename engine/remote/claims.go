@@ -186,7 +186,7 @@ func (r *table) elsewhere(w *worker, o *offer) bool {
 }
 
 func (l *loan) grant() wire.Grant {
-	return wire.Grant{Head: wire.Now(), Held: l.held, Lease: l.lease, Alone: l.alone}
+	return wire.Grant{Head: wire.Now(), Cleared: true, Held: l.held, Lease: l.lease, Alone: l.alone}
 }
 
 // lend commits the claim. The commit is not ended by a worker that does not wait for it.

@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"errors"
+	"maps"
 	"strconv"
 	"strings"
 	"sync"
@@ -73,12 +74,12 @@ type refusing struct {
 	took  chan []bus.Message
 }
 
-func (b *refusing) Publish(_ context.Context, all []bus.Message) error {
+func (b *refusing) Publish(_ context.Context, all []bus.Message) ([]uint64, error) {
 	if b.times--; b.times >= 0 {
-		return errors.New("no leader")
+		return nil, errors.New("no leader")
 	}
 	b.took <- all
-	return nil
+	return make([]uint64, len(all)), nil
 }
 
 // Offers that the stream did not take are put into it again, and are not missed there meanwhile.
@@ -115,6 +116,64 @@ func TestOffersThatTheStreamDidNotTake(t *testing.T) {
 	if r.feed.failed != 0 {
 		t.Errorf("%d failures in a row after one that went well", r.feed.failed)
 	}
+}
+
+// clearingAway is a broker that tells what is taken out of its stream.
+type clearingAway struct {
+	noBroker
+	before map[string]uint64 // by class
+	err    error
+}
+
+func (b *clearingAway) Publish(_ context.Context, all []bus.Message) (places []uint64, err error) {
+	for range all {
+		places = append(places, uint64(len(places)+1))
+	}
+	return places, nil
+}
+
+func (b *clearingAway) Clear(_ context.Context, class string, before uint64) error {
+	b.before[class] = before
+	return b.err
+}
+
+// What does not stand any more is taken out of the stream up to the first offer of its class that stands, once; not while its claim is
+// being committed, and not by places in a stream before.
+func TestWhatIsTakenOutOfTheStream(t *testing.T) {
+	r, _, _ := lentOne(t)
+	b := &clearingAway{}
+	r.place.Broker, r.epoch = b, "one"
+	offered := func(n int, robot layout.Name) *offer {
+		want := wire.Want{Robot: robot}
+		o := &offer{id: "one." + strconv.Itoa(n), demand: demand{Want: want, class: want.Class()}}
+		r.offers[o.id] = o
+		return o
+	}
+	first, second, third, early := offered(1, "ocr"), offered(2, "ocr"), offered(3, "ocr"), offered(4, "scan")
+	r.withhold(early) // before the server has told its place
+	r.placed("one", []*offer{first, second, early, third}, []uint64{1, 2, 3, 4})
+	cleared := func(want map[string]uint64) {
+		t.Helper()
+		b.before = map[string]uint64{}
+		if (stream{r}).clear(t.Context()); !maps.Equal(b.before, want) {
+			t.Errorf("taken out: %v, want %v", b.before, want)
+		}
+	}
+	ocr, scan := first.demand.class, early.demand.class
+	cleared(map[string]uint64{scan: 4})
+	r.withhold(second)
+	first.claiming = true
+	cleared(map[string]uint64{})
+	r.withhold(first)
+	b.err = errors.New("no answer")
+	cleared(map[string]uint64{ocr: 3})
+	b.err = nil
+	cleared(map[string]uint64{ocr: 3})
+	cleared(map[string]uint64{})
+	r.epoch, r.clearing = "two", clearing{}
+	r.withhold(third) // its claim was being committed meanwhile
+	r.placed("one", []*offer{third}, []uint64{9})
+	cleared(map[string]uint64{})
 }
 
 // On offer is twice as much as slots are free, at least 16 and at most 4,096.

@@ -24,6 +24,7 @@ type offer struct {
 	quick    bool // what its robot is given is soon prepared
 	since    time.Time
 	sent     time.Time // when it was put into the stream; zero: it is not in it
+	place    uint64    // its sequence there; 0: not known
 	claiming bool      // a worker's claim of it is being committed
 }
 
@@ -267,7 +268,8 @@ func (r stream) publish(ctx context.Context) (err error) {
 		messages, sent = append(messages, bus.Message{Class: o.demand.class, Data: data}), append(sent, o)
 	}
 	r.mu.Unlock()
-	defer func() { r.put(sent, err) }()
+	var places []uint64
+	defer func() { r.put(epoch, sent, places, err) }()
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	r.mu.Lock()
@@ -278,15 +280,17 @@ func (r stream) publish(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	return r.place.Broker.Publish(ctx, messages)
+	places, err = r.place.Broker.Publish(ctx, messages)
+	return err
 }
 
-// put notes whether the stream took offers. Where it did not, they are not in it, as far as is known.
-func (r stream) put(offers []*offer, err error) {
+// put notes where the stream of an epoch has offers. Where it did not take them, they are not in it, as far as is known.
+func (r stream) put(epoch string, offers []*offer, places []uint64, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err == nil {
 		r.feed.failed = 0
+		r.placed(epoch, offers, places)
 		return
 	}
 	r.feed.failed++
@@ -304,7 +308,7 @@ func (r stream) begin(ctx context.Context) error {
 	if r.feed.stop != nil {
 		r.feed.stop() // the stream that it goes to would not answer any more
 	}
-	r.feed = feed{begun: r.rooms.Now(), making: true}
+	r.feed, r.clearing = feed{begun: r.rooms.Now(), making: true}, clearing{}
 	epoch, classes := r.epoch, make([]string, 0, len(r.demands))
 	for class := range r.demands {
 		classes = append(classes, class)
@@ -364,6 +368,7 @@ func (r stream) watching(ctx context.Context) {
 			if r.findDemands() {
 				r.tellAll()
 			}
+			r.clear(ctx)
 		case <-r.doubts:
 		}
 		why := r.doubt(ctx)

@@ -46,7 +46,10 @@ func (b *noBroker) Begin(_ context.Context, epoch string) error {
 func (b *noBroker) Class(context.Context, string) error { return nil }
 
 // Publish is not called: no worker is there that a step could be offered to.
-func (b *noBroker) Publish(context.Context, []bus.Message) error { return nil }
+func (b *noBroker) Publish(context.Context, []bus.Message) ([]uint64, error) { return nil, nil }
+
+// Clear takes nothing out.
+func (b *noBroker) Clear(context.Context, string, uint64) error { return nil }
 
 // Tell reaches nobody.
 func (b *noBroker) Tell(layout.Name, []byte) {}

@@ -22,7 +22,8 @@ import (
 type Broker interface {
 	Begin(ctx context.Context, epoch string) error
 	Class(ctx context.Context, class string) error
-	Publish(ctx context.Context, offers []bus.Message) error
+	Publish(ctx context.Context, offers []bus.Message) (places []uint64, err error)
+	Clear(ctx context.Context, class string, before uint64) error
 	Tell(name layout.Name, data []byte)
 	Look(ctx context.Context) (epoch string, offers uint64, err error)
 	Behind(ctx context.Context) (servers []string, err error)

@@ -29,6 +29,7 @@ type table struct {
 	serial  int
 	noted
 	counted
+	clearing
 	asking
 }
 
@@ -118,6 +119,7 @@ func (t *table) withhold(o *offer) {
 	if t.offered[o.demand.class]--; t.offered[o.demand.class] <= 0 {
 		delete(t.offered, o.demand.class)
 	}
+	t.spend(o)
 }
 
 // serve finds the classes that a worker may pull from; t.mu is held.

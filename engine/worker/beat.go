@@ -258,7 +258,9 @@ func (w *Worker) claim(ctx context.Context, offer wire.Offer, p Pulled) (grant w
 			p.Later()
 			return grant, false
 		case err == nil && !grant.Again:
-			p.Done()
+			if !grant.Cleared {
+				p.Done()
+			}
 			return grant, true
 		}
 		p.Working()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"bagpipe/engine/remote/wire"
 	"bagpipe/layout"
 )
 
@@ -35,5 +36,31 @@ func TestInstancesBoundARobot(t *testing.T) {
 	other()
 	if len(w.slots) != 0 || len(w.each["ocr"]) != 0 {
 		t.Errorf("%d slots and %d instances are taken", len(w.slots), len(w.each["ocr"]))
+	}
+}
+
+// granting is a link on which a claim is granted.
+type granting struct {
+	said
+	grant wire.Grant
+}
+
+func (g granting) Ask(context.Context, string, []byte) ([]byte, error) { return wire.Encode(g.grant) }
+
+// once is an offer that counts its acknowledgements.
+type once struct {
+	Pulled
+	acked int
+}
+
+func (o *once) Done() { o.acked++ }
+
+// An offer that is granted is acknowledged, unless the engine takes it out of the stream: one of a release before does not.
+func TestOffersThatTheEngineClears(t *testing.T) {
+	for want, grant := range []wire.Grant{{Head: wire.Now(), Cleared: true}, {Head: wire.Now()}} {
+		w, p := &Worker{o: Options{Link: granting{grant: grant}}}, &once{}
+		if _, ok := w.claim(t.Context(), wire.Offer{ID: "1"}, p); !ok || p.acked != want {
+			t.Errorf("%+v: granted %v, acknowledged %d times, want %d", grant, ok, p.acked, want)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -39,9 +40,9 @@ type Engine struct {
 	js       jetstream.JetStream
 	replicas int
 
-	mu     sync.Mutex // guards epoch and made
-	epoch  string
-	made   map[string]bool // the classes that have a consumer
+	mu     sync.Mutex       // guards stream and made
+	stream jetstream.Stream // nil: it is not made
+	made   map[string]bool  // the classes that have a consumer
 	answer sync.WaitGroup
 }
 
@@ -228,16 +229,17 @@ func (e *Engine) Tell(name layout.Name, data []byte) {
 func (e *Engine) Begin(ctx context.Context, epoch string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.epoch, e.made = epoch, map[string]bool{}
+	e.stream, e.made = nil, map[string]bool{}
 	if err := e.js.DeleteStream(ctx, wire.Stream); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return fmt.Errorf("remove the stream of offers: %w", err)
 	}
-	_, err := e.js.CreateStream(ctx, jetstream.StreamConfig{Name: wire.Stream, Subjects: []string{wire.AllOffers},
+	stream, err := e.js.CreateStream(ctx, jetstream.StreamConfig{Name: wire.Stream, Subjects: []string{wire.AllOffers},
 		Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage, MaxMsgSize: wire.MaxMessage,
 		Replicas: e.replicas, AllowAtomicPublish: true, Metadata: map[string]string{"epoch": epoch}})
 	if err != nil {
 		return fmt.Errorf("make the stream of offers: %w", err)
 	}
+	e.stream = stream
 	return nil
 }
 
@@ -263,14 +265,34 @@ type Message struct {
 	Data  []byte
 }
 
-// Publish puts offers into the stream; those of one batch are there all, synced, or none.
-func (e *Engine) Publish(ctx context.Context, offers []Message) error {
+// Publish puts offers into the stream; those of one batch are there all, synced, or none. It gives their
+// sequences in the stream, in which nobody else publishes.
+func (e *Engine) Publish(ctx context.Context, offers []Message) (places []uint64, err error) {
 	for len(offers) > 0 {
 		n := min(batchMost, len(offers))
-		if err := e.publish(ctx, offers[:n]); err != nil {
-			return err
+		last, err := e.publish(ctx, offers[:n])
+		if err != nil {
+			return nil, err
+		}
+		for i := range n {
+			places = append(places, last-uint64(n-1-i))
 		}
 		offers = offers[n:]
+	}
+	return places, nil
+}
+
+// Clear takes the offers of a class out of the stream whose sequences are less than before. The server syncs its store
+// once for all of them, and once for each message that is acknowledged.
+func (e *Engine) Clear(ctx context.Context, class string, before uint64) error {
+	e.mu.Lock()
+	stream := e.stream
+	e.mu.Unlock()
+	if stream == nil {
+		return ErrNoStream
+	}
+	if err := stream.Purge(ctx, jetstream.WithPurgeSubject(wire.OfferSubject(class)), jetstream.WithPurgeSequence(before)); err != nil {
+		return fmt.Errorf("take offers of class %s out of the stream: %w", class, err)
 	}
 	return nil
 }
@@ -278,7 +300,8 @@ func (e *Engine) Publish(ctx context.Context, offers []Message) error {
 // putTime bounds the synced writing of one batch. A store whose files were deleted says nothing.
 const putTime = 1500 * time.Millisecond
 
-func (e *Engine) publish(ctx context.Context, offers []Message) error {
+// publish gives the sequence of the last offer.
+func (e *Engine) publish(ctx context.Context, offers []Message) (last uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, putTime)
 	defer cancel()
 	id := nuid.Next()
@@ -290,7 +313,7 @@ func (e *Engine) publish(ctx context.Context, offers []Message) error {
 		}
 		if i < len(offers)-1 {
 			if err := e.conn.PublishMsg(m); err != nil {
-				return err
+				return 0, err
 			}
 			continue
 		}
@@ -299,13 +322,18 @@ func (e *Engine) publish(ctx context.Context, offers []Message) error {
 		}
 		answer, err := e.conn.RequestMsgWithContext(ctx, m)
 		if err != nil {
-			return err
+			return 0, err
 		}
-		if strings.Contains(string(answer.Data), `"error"`) {
-			return fmt.Errorf("put offers into the stream: %s", answer.Data)
+		var took struct {
+			Error json.RawMessage `json:"error"`
+			Seq   uint64          `json:"seq"`
 		}
+		if err := json.Unmarshal(answer.Data, &took); err != nil || took.Error != nil {
+			return 0, fmt.Errorf("put offers into the stream: %s", answer.Data)
+		}
+		last = took.Seq
 	}
-	return nil
+	return last, nil
 }
 
 // What Look answers where there are servers, but the stream is not there, or nothing can be put into it: of

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -57,7 +58,7 @@ func TestADeletedConsumerIsSeenAndMadeAnew(t *testing.T) {
 			err = e.Class(ctx, class)
 		}
 		if err == nil {
-			err = e.Publish(ctx, []Message{{class, []byte(epoch + "-1")}, {class, []byte(epoch + "-2")}})
+			_, err = e.Publish(ctx, []Message{{class, []byte(epoch + "-1")}, {class, []byte(epoch + "-2")}})
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -164,7 +165,7 @@ func TestAPullEndsWithItsConnection(t *testing.T) {
 	ended = pulling(given)
 	stop()
 	<-ended
-	if err := e.Publish(ctx, []Message{{class, []byte("first")}}); err != nil {
+	if _, err := e.Publish(ctx, []Message{{class, []byte("first")}}); err != nil {
 		t.Fatal(err)
 	}
 	begun := time.Now()
@@ -172,6 +173,52 @@ func TestAPullEndsWithItsConnection(t *testing.T) {
 	if err != nil || !ok || string(p.Data()) != "first" || time.Since(begun) > ackWait/2 {
 		t.Fatalf("pulled %v, %v after %s", ok, err, time.Since(begun))
 	}
+}
+
+// Offers are taken out of the stream together, those of a class alone: what was pulled and not acknowledged is not delivered
+// again, and what stands is delivered still.
+func TestOffersAreClearedTogether(t *testing.T) {
+	_, e := own(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	class, other := wire.Class("ocr", nil, ""), wire.Class("scan", nil, "")
+	if err := errors.Join(e.Begin(ctx, "one"), e.Class(ctx, class), e.Class(ctx, other)); err != nil {
+		t.Fatal(err)
+	}
+	var places []uint64
+	for _, all := range [][]Message{{{class, []byte("1")}}, {{class, []byte("2")}, {other, []byte("3")}, {class, []byte("4")}}, {{class, []byte("5")}}} {
+		put, err := e.Publish(ctx, all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		places = append(places, put...)
+	}
+	if want := []uint64{1, 2, 3, 4, 5}; !slices.Equal(places, want) {
+		t.Fatalf("the offers are at %v, want %v", places, want)
+	}
+	w := &Worker{conn: e.conn, pulls: map[string][]chan *nats.Msg{}, cut: make(chan struct{})}
+	if err := w.listen(); err != nil {
+		t.Fatal(err)
+	}
+	pulled := func(class string, want string) {
+		t.Helper()
+		p, ok, err := w.Pull(ctx, class, ackWait+5*time.Second)
+		if err != nil || !ok || string(p.Data()) != want {
+			t.Fatalf("pulled %v, %v; want %s", ok, err, want)
+		}
+	}
+	for _, want := range []string{"1", "2", "4"} {
+		pulled(class, want)
+	}
+	if err := e.Clear(ctx, class, places[3]); err != nil {
+		t.Fatal(err)
+	}
+	if _, n, err := e.Look(ctx); err != nil || n != 3 {
+		t.Errorf("%d offers are left, %v; want 3", n, err)
+	}
+	pulled(other, "3")
+	pulled(class, "5")
+	pulled(class, "4") // again: it stands, and was not acknowledged
 }
 
 // Beats are answered while as many claims as may be are being answered, and more wait.

@@ -85,16 +85,18 @@ type Claim struct {
 // Grant answers a Claim. Gone says that there is nothing to do: the offer is another's or was
 // withdrawn, and its message is to be acknowledged. Return says that the offer stands for
 // others, and its message is to be given back. Again says that the claim is being made, and is
-// to be asked for once more.
+// to be asked for once more. Cleared says that the engine takes the offer's message out of the
+// stream, with others: the worker does not acknowledge it.
 type Grant struct {
 	Head
-	Gone   bool          `json:"gone,omitempty"`
-	Return string        `json:"return,omitempty"` // why
-	Again  bool          `json:"again,omitempty"`
-	Held   Held          `json:"held,omitzero"`
-	Lease  time.Duration `json:"lease"`
-	Alone  bool          `json:"alone,omitempty"` // the robot is ended when the engine is not heard for two thirds of a lease
-	Call   *Call         `json:"call,omitempty"`  // with the bytes of all files; nil: it is to be fetched
+	Gone    bool          `json:"gone,omitempty"`
+	Return  string        `json:"return,omitempty"` // why
+	Again   bool          `json:"again,omitempty"`
+	Cleared bool          `json:"cleared,omitempty"`
+	Held    Held          `json:"held,omitzero"`
+	Lease   time.Duration `json:"lease"`
+	Alone   bool          `json:"alone,omitempty"` // the robot is ended when the engine is not heard for two thirds of a lease
+	Call    *Call         `json:"call,omitempty"`  // with the bytes of all files; nil: it is to be fetched
 }
 
 // Ending tells how an attempt ended, where that is small enough for a message.
