@@ -151,7 +151,7 @@ func TestWhatIsTakenOutOfTheStream(t *testing.T) {
 	}
 	first, second, third, early := offered(1, "ocr"), offered(2, "ocr"), offered(3, "ocr"), offered(4, "scan")
 	r.withhold(early) // before the server has told its place
-	r.placed("one", []*offer{first, second, early, third}, []uint64{1, 2, 3, 4})
+	stream{r}.put("one", []*offer{first, second, early, third}, []uint64{1, 2, 3, 4}, nil)
 	cleared := func(want map[string]uint64) {
 		t.Helper()
 		b.before = map[string]uint64{}
@@ -170,9 +170,10 @@ func TestWhatIsTakenOutOfTheStream(t *testing.T) {
 	b.err = nil
 	cleared(map[string]uint64{ocr: 3})
 	cleared(map[string]uint64{})
-	r.epoch, r.clearing = "two", clearing{}
-	r.withhold(third) // its claim was being committed meanwhile
-	r.placed("one", []*offer{third}, []uint64{9})
+	r.epoch, r.clearing = "two", noneSpent()
+	stream{r}.put("one", []*offer{third}, []uint64{9}, nil)
+	third.place = 0
+	r.withhold(third)
 	cleared(map[string]uint64{})
 }
 

@@ -290,7 +290,15 @@ func (r stream) put(epoch string, offers []*offer, places []uint64, err error) {
 	defer r.mu.Unlock()
 	if err == nil {
 		r.feed.failed = 0
-		r.placed(epoch, offers, places)
+		if epoch != r.epoch {
+			return
+		}
+		for i, place := range places {
+			o := offers[i]
+			if o.place = place; r.offers[o.id] != o { // claimed meanwhile
+				r.spend(o.demand.class, place)
+			}
+		}
 		return
 	}
 	r.feed.failed++
@@ -308,12 +316,16 @@ func (r stream) begin(ctx context.Context) error {
 	if r.feed.stop != nil {
 		r.feed.stop() // the stream that it goes to would not answer any more
 	}
-	r.feed, r.clearing = feed{begun: r.rooms.Now(), making: true}, clearing{}
+	r.feed = feed{begun: r.rooms.Now(), making: true}
 	epoch, classes := r.epoch, make([]string, 0, len(r.demands))
 	for class := range r.demands {
 		classes = append(classes, class)
 	}
 	back := r.takeBack(func(*offer) bool { return true })
+	for _, o := range r.offers { // their claims are being committed
+		o.place = 0
+	}
+	r.clearing = noneSpent()
 	r.mu.Unlock()
 	withdraw(back)
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
@@ -411,6 +423,35 @@ func (r stream) restart(ctx context.Context) {
 	if err := r.begin(ctx); err != nil && ctx.Err() == nil {
 		r.rooms.Log.Warn("make the stream anew", "err", err)
 		r.troubled(err)
+	}
+}
+
+// clearTime bounds the wait for the server to take offers out.
+const clearTime = time.Second
+
+// clear takes offers out of the stream that do not stand any more.
+func (r stream) clear(ctx context.Context) {
+	first := map[string]uint64{}
+	r.mu.Lock()
+	for _, o := range r.offers {
+		if before, some := first[o.demand.class]; o.place > 0 && (!some || o.place < before) {
+			first[o.demand.class] = o.place
+		}
+	}
+	epoch, upTo := r.epoch, r.clearable(first)
+	r.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, clearTime)
+	defer cancel()
+	for class, last := range upTo {
+		if err := r.place.Broker.Clear(ctx, class, last+1); err != nil {
+			r.rooms.Log.Debug("take offers out of the stream", "class", class, "err", err)
+			return // they are taken out with those of the next second
+		}
+		r.mu.Lock()
+		if r.epoch == epoch {
+			r.cleared[class] = last
+		}
+		r.mu.Unlock()
 	}
 }
 

@@ -29,7 +29,6 @@ type table struct {
 	serial  int
 	noted
 	counted
-	clearing
 	asking
 }
 
@@ -62,7 +61,7 @@ func newTable(rooms Rooms) table {
 	return table{version: rooms.Version, now: rooms.Now, offers: map[string]*offer{}, loans: map[layout.AttemptRef]*loan{},
 		granted: map[string]*loan{},
 		noted:   noted{barren: map[string]time.Time{}, took: map[string]wire.Took{}, aimed: map[string]demand{}, failedAt: map[stepAt]layout.Name{}},
-		counted: counted{offered: map[string]int{}, busy: map[layout.EngineID]int{}},
+		counted: counted{offered: map[string]int{}, busy: map[layout.EngineID]int{}, clearing: noneSpent()},
 		ended:   map[layout.AttemptRef]string{}, workers: map[layout.Name]*worker{}, asking: asking{claimants: map[string]*claimant{}}}
 }
 
@@ -72,6 +71,7 @@ type counted struct {
 	busy     map[layout.EngineID]int // loans that are not being ended
 	refusals int                     // messages that were refused, whoever sent them
 	forces
+	clearing
 }
 
 // refused counts a message that was refused. name is whose key it came with; "" or a name that is not connected is
@@ -119,7 +119,7 @@ func (t *table) withhold(o *offer) {
 	if t.offered[o.demand.class]--; t.offered[o.demand.class] <= 0 {
 		delete(t.offered, o.demand.class)
 	}
-	t.spend(o)
+	t.spend(o.demand.class, o.place)
 }
 
 // serve finds the classes that a worker may pull from; t.mu is held.
