@@ -18,24 +18,29 @@ const whereDoc = `{"metadata": {"year": 1990, "text": "1991", "kind": "map", "ta
 
 var t0 = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 
-// What must stand somewhere for a condition to hold is of the comparisons joined by and, and of texts alone.
+// What must stand somewhere for a condition to hold is of the comparisons joined by and, and of texts and numbers alone.
 func TestMust(t *testing.T) {
 	for text, want := range map[string]string{
 		"type = map": "type=map ", "type = map and (label in (a, b) and x.y exists)": "type=map label=a|b ",
-		"type = map or label = a": "", "not type = map": "", "type != map": "", "type ~ map": "", "type < map": "", "year = 1990": "", "open = true": "", "day > now-3d": "",
-		"type in (map, 3)": "", "type = map and (a = b or c = d)": "type=map ", "day = 2026-11-20": "",
+		"type = map or label = a": "", "not type = map": "", "type != map": "", "type ~ map": "", "type < map": "", "year = 1990": "year=1990 ", "open = true": "", "day > now-3d": "",
+		"type in (map, 3)": "type=map|3 ", "type = map and (a = b or c = d)": "type=map ", "day = 2026-11-20": "",
 	} {
 		w, err := Parse(text)
 		if err != nil {
 			t.Fatal(text, err)
 		}
 		got := ""
-		w.Must(func(path string, texts []string) { got += path + "=" + strings.Join(texts, "|") + " " })
+		w.Must(func(path string, texts []string, numbers []float64) {
+			for _, n := range numbers {
+				texts = append(texts, fmt.Sprint(n))
+			}
+			got += path + "=" + strings.Join(texts, "|") + " "
+		})
 		if got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)
 		}
 	}
-	(*Where)(nil).Must(func(string, []string) { t.Error("no condition asks for something") })
+	(*Where)(nil).Must(func(string, []string, []float64) { t.Error("no condition asks for something") })
 }
 
 func docValues(doc string) Values {

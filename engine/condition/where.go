@@ -48,15 +48,15 @@ func (w *Where) Paths() []string {
 	return w.paths
 }
 
-// Must visits the comparisons without which the condition does not hold and that ask for texts: one of these
-// has to stand at the path.
-func (w *Where) Must(visit func(path string, texts []string)) {
+// Must visits the comparisons without which the condition does not hold and that ask for texts or numbers: one of these
+// has to stand at the path, a number also as a text that is read as one.
+func (w *Where) Must(visit func(path string, texts []string, numbers []float64)) {
 	if w != nil {
 		must(w.root, visit)
 	}
 }
 
-func must(n node, visit func(path string, texts []string)) {
+func must(n node, visit func(path string, texts []string, numbers []float64)) {
 	switch n := n.(type) {
 	case every:
 		for _, one := range n {
@@ -64,14 +64,19 @@ func must(n node, visit func(path string, texts []string)) {
 		}
 	case *comparison:
 		var texts []string
+		var numbers []float64
 		for _, v := range n.values {
-			if v.isNumber || v.isBool || v.isTime {
+			switch {
+			case v.isBool || v.isTime:
 				return // it is equal to what is written otherwise, too
+			case v.isNumber:
+				numbers = append(numbers, v.number)
+			default:
+				texts = append(texts, v.text)
 			}
-			texts = append(texts, v.text)
 		}
 		if n.op == "=" || n.op == "in" {
-			visit(n.path, texts)
+			visit(n.path, texts, numbers)
 		}
 	}
 }

@@ -11,31 +11,43 @@ import (
 )
 
 // few is how many items an R*Tree may name for them to be listed. Where it names more, a look at
-// the items in their order finds enough soon.
-const few = 5000
+// the parts in their order finds enough soon.
+const few = 500
 
 // asked is a query put to the index.
 type asked struct {
 	query.Query
-	conn  *sql.Conn
-	stmts map[string]*sql.Stmt
+	connection
 	bits  int
-
-	stands int64 // SQLite's data_version, which differs once another has written; -1: not known yet
-	inside bool  // a transaction is open
-	whole  bool  // all is found before the first is shown
+	whole bool // all is found before the first is shown
 
 	young      int64          // the young part
+	crowded    bool           // it is to be taken into the others
 	replaced   map[int64]*set // documents by part in place of which it has others, or none
 	parts      []int64        // that may have items that fit
 	near, then map[int64]*set // documents by part whose box, whose span may fit; nil: all
 	terms      [][]string     // keys, of the collection, of each tag and so on: one of them an item must have
+	sums       [][]uint32     // of values: one of them an item must have
 	inOrder    bool           // a phrase has several words
-	phrases    map[int64]*set // documents by part that have these, where all parts are gone through; nil: each is asked
+	all        bool           // all parts are gone through
+	phrases    map[int64]*set // documents by part whose long texts have the phrases, where all parts are gone through; nil: each is asked
 }
 
-func newAsked(conn *sql.Conn, q query.Query) *asked {
-	return &asked{Query: q, conn: conn, stmts: map[string]*sql.Stmt{}, stands: -1}
+// connection is one to the index.
+type connection struct {
+	path   string // of the index
+	conn   *sql.Conn
+	stmts  map[string]*sql.Stmt
+	stands int64 // SQLite's data_version, which differs once another has written; -1: not known yet
+	inside bool  // a transaction is open
+}
+
+func connected(path string, conn *sql.Conn) connection {
+	return connection{path: path, conn: conn, stmts: map[string]*sql.Stmt{}, stands: -1}
+}
+
+func newAsked(path string, conn *sql.Conn, q query.Query) *asked {
+	return &asked{Query: q, connection: connected(path, conn)}
 }
 
 // together lets f read in one transaction, in which the index stands as all that was read before found it; else it
@@ -72,6 +84,9 @@ func (a *asked) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	if a.young, err = youngOf(ctx, a.conn, a.bits); err != nil {
+		return err
+	}
+	if a.crowded, err = isCrowded(ctx, a.conn, a.young); err != nil {
 		return err
 	}
 	if err := a.findReplaced(ctx); err != nil {
@@ -177,35 +192,39 @@ func boxCandidates(b query.Box) (where string, args []any) {
 	return strings.Join(parts, " OR "), args
 }
 
-// findTerms looks up the keys of the collection, of what the condition says of texts, and of the tags.
-func (a *asked) findTerms(ctx context.Context) error {
-	a.Which.Must(func(path string, texts []string) {
+// wanted gives the keys, and the sums of values, of which an item must have one each, but for the tags.
+func wanted(q query.Query) (terms [][]string, sums [][]uint32) {
+	q.Which.Must(func(path string, texts []string, numbers []float64) {
 		switch {
-		case path == facetCollection || path == facetType:
+		case (path == facetCollection || path == facetType) && len(numbers) == 0:
 			var keys []string
 			for _, text := range texts {
 				keys = append(keys, term{path, text}.key())
 			}
-			a.terms = append(a.terms, keys)
+			terms = append(terms, keys)
 		case hasWords(path) && !slices.Contains(texts, ""): // empty texts have no key
-			var keys []string
+			var any []uint32
 			for _, text := range texts {
-				keys = append(keys, valueKey(text))
+				any = append(any, textSum(path, text))
 			}
-			a.terms = append(a.terms, keys)
-			if len(texts) == 1 {
-				for _, word := range query.Words(texts[0]) {
-					a.terms = append(a.terms, []string{keyWord + word})
-				}
+			for _, n := range numbers {
+				any = append(any, numberSum(path, n))
 			}
+			sums = append(sums, any)
 		}
 	})
-	if a.Alike != "" {
-		a.terms = append(a.terms, []string{keyAlike + a.Alike})
+	if q.Alike != "" {
+		terms = append(terms, []string{keyAlike + q.Alike})
 	}
-	if a.Collection != "" {
-		a.terms = append(a.terms, []string{term{facetCollection, a.Collection}.key()})
+	if q.Collection != "" {
+		terms = append(terms, []string{term{facetCollection, q.Collection}.key()})
 	}
+	return terms, sums
+}
+
+// findTerms looks up what an item must have.
+func (a *asked) findTerms(ctx context.Context) error {
+	a.terms, a.sums = wanted(a.Query)
 	for _, tag := range a.Tags {
 		key, keys := query.TagKey(tag), []string{}
 		err := a.rows(ctx, "SELECT value FROM tag WHERE key=?1 OR bare=?1", []any{key}, func(r *sql.Rows) (bool, error) {

@@ -130,17 +130,21 @@ func checkedReader(read reader) reader {
 	}
 }
 
+// wholePages are pages that are read for their beginnings. What SQLite's functions write to is not to lie on the stack, which moves.
+var wholePages = sync.Pool{New: func() any { return new([pageBytes]byte) }}
+
 // readBeginning reads the beginning of a page.
 func readBeginning(read reader, tls *libc.TLS, file uintptr, into []byte, offset int64) int32 {
-	page := make([]byte, pageBytes)
-	var pin runtime.Pinner // it is not to lie on the stack, which moves
-	pin.Pin(unsafe.SliceData(page))
+	page := wholePages.Get().(*[pageBytes]byte)
+	defer wholePages.Put(page)
+	var pin runtime.Pinner
+	pin.Pin(page)
 	defer pin.Unpin()
-	rc := read(tls, file, uintptr(unsafe.Pointer(unsafe.SliceData(page))), pageBytes, offset)
-	if rc == sqlite3.SQLITE_IOERR_SHORT_READ || rc == sqlite3.SQLITE_OK && binary.LittleEndian.Uint32(page[pageBytes-sumBytes:]) != sumOf(page, offset) {
+	rc := read(tls, file, uintptr(unsafe.Pointer(page)), pageBytes, offset)
+	if rc == sqlite3.SQLITE_IOERR_SHORT_READ || rc == sqlite3.SQLITE_OK && binary.LittleEndian.Uint32(page[pageBytes-sumBytes:]) != sumOf(page[:], offset) {
 		return sqlite3.SQLITE_CORRUPT
 	}
-	copy(into, page)
+	copy(into, page[:])
 	return rc
 }
 

@@ -25,11 +25,22 @@ func (s *Searches) path() string { return filepath.Join(s.ledger.Path(layout.Sea
 // people do with a page that takes long, finds it done.
 func (s *Searches) bring(ctx context.Context, v gitstore.View) error {
 	done := make(chan error, 1)
-	work, end := context.WithCancel(context.WithoutCancel(ctx))
+	work, end := s.untilClosed(context.WithoutCancel(ctx))
 	s.work.Go(func() {
 		defer end()
 		done <- s.bringTo(work, v)
 	})
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// untilClosed is a context that ends once the searches are closed.
+func (s *Searches) untilClosed(ctx context.Context) (context.Context, context.CancelFunc) {
+	work, end := context.WithCancel(ctx)
 	go func() {
 		select {
 		case <-s.closed:
@@ -37,12 +48,7 @@ func (s *Searches) bring(ctx context.Context, v gitstore.View) error {
 		case <-work.Done():
 		}
 	}()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return work, end
 }
 
 // bringTo makes the index follow from the tree of v.
@@ -54,10 +60,7 @@ func (s *Searches) bringTo(ctx context.Context, v gitstore.View) (err error) {
 	if err != nil && !damaged(err) {
 		return err
 	}
-	if err := disk.MkdirAll(s.ledger.Path(layout.SearchDir), 0o777); err != nil {
-		return err
-	}
-	unlock, err := disk.LockDir(s.ledger.Path(layout.SearchDir))
+	unlock, err := s.lock()
 	if err != nil {
 		return err
 	}
@@ -77,14 +80,31 @@ func (s *Searches) bringTo(ctx context.Context, v gitstore.View) (err error) {
 	return s.build(ctx, v)
 }
 
-// tree is the one that the index follows from.
-func (s *Searches) tree(ctx context.Context) (tree gitstore.Hash, err error) {
+// lock waits until nobody else writes.
+func (s *Searches) lock() (unlock func() error, err error) {
+	dir := s.ledger.Path(layout.SearchDir)
+	if err := disk.MkdirAll(dir, 0o777); err != nil {
+		return nil, err
+	}
+	return disk.LockDir(dir)
+}
+
+// isThere looks at the index's file before SQLite does.
+func (s *Searches) isThere() error {
 	info, err := os.Stat(s.path())
 	if err != nil {
-		return tree, err
+		return err
 	}
-	if info.Size()%pageBytes != 0 { // cut within its last page, which SQLite takes for zeros
-		return tree, errOther
+	if !info.Mode().IsRegular() || info.Size()%pageBytes != 0 { // cut within its last page, which SQLite takes for zeros
+		return errOther
+	}
+	return nil
+}
+
+// tree is the one that the index follows from.
+func (s *Searches) tree(ctx context.Context) (tree gitstore.Hash, err error) {
+	if err := s.isThere(); err != nil {
+		return tree, err
 	}
 	db, conn, err := openDB(ctx, s.path())
 	if err != nil {
@@ -112,7 +132,8 @@ func (s *Searches) update(ctx context.Context, v gitstore.View, since gitstore.H
 	err = inTransaction(ctx, conn, v, func(tx *sql.Tx) error {
 		w := newWriter(tx, bits)
 		w.young = young
-		if w.most, err = mostYoung(ctx, tx, young); err != nil {
+		// Beyond what it is to have it grows until it is taken into the others, but not by more at once.
+		if w.most, err = roomOfYoung(ctx, tx, young); err != nil {
 			return err
 		}
 		return s.fill(ctx, v, since, w)
@@ -138,12 +159,15 @@ func (s *Searches) update(ctx context.Context, v gitstore.View, since gitstore.H
 	})
 }
 
-// mostYoung is how many documents the young part may have had: each search looks at them, and a taking-in of them
-// into the parts takes a second for some thousands.
-func mostYoung(ctx context.Context, q querier, young int64) (int, error) {
-	var all int
-	err := q.QueryRowContext(ctx, "SELECT coalesce(sum(next), 0) FROM part WHERE part<?", young).Scan(&all)
-	return min(2*itemsOfPart, all/5), unlike(err)
+// roomOfYoung is how many documents the young part may have had after an update.
+func roomOfYoung(ctx context.Context, q querier, young int64) (int, error) {
+	most, err := mostYoung(ctx, q, young)
+	if err != nil {
+		return 0, err
+	}
+	var next int
+	err = q.QueryRowContext(ctx, "SELECT next FROM part WHERE part=?", young).Scan(&next)
+	return min(maxPlaces, next+most), unlike(err)
 }
 
 func inTransaction(ctx context.Context, conn *sql.Conn, v gitstore.View, fill func(*sql.Tx) error) error {
@@ -173,29 +197,28 @@ func (s *Searches) build(ctx context.Context, v gitstore.View) error {
 	}
 	if err == nil {
 		// A journal of the index before would be played into the new one.
-		if err = os.Remove(s.path() + "-journal"); errors.Is(err, os.ErrNotExist) {
-			err = nil
-		}
+		err = errors.Join(os.RemoveAll(s.path()+"-journal"), s.clearPath())
 	}
 	if err == nil {
 		err = disk.Rename(tmp, s.path())
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("build the search index: %w", err), removeIfThere(tmp))
+		return errors.Join(fmt.Errorf("build the search index: %w", err), os.RemoveAll(tmp))
 	}
 	return nil
 }
 
-func removeIfThere(name string) error {
-	if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
+// clearPath removes what is no file where the index is to be; a file is replaced.
+func (s *Searches) clearPath() error {
+	if info, err := os.Lstat(s.path()); err != nil || info.Mode().IsRegular() {
+		return nil
 	}
-	return nil
+	return os.RemoveAll(s.path())
 }
 
 // buildAt makes an index whose parts have at least so many bits of an identifier, and tells how many they have.
 func (s *Searches) buildAt(ctx context.Context, v gitstore.View, name string, least int) (bits int, err error) {
-	if err := removeIfThere(name); err != nil {
+	if err := os.RemoveAll(name); err != nil {
 		return 0, err
 	}
 	db, conn, err := openDB(ctx, name, "journal_mode(OFF)", "synchronous(OFF)", "cache_size(-131072)", "locking_mode(EXCLUSIVE)")

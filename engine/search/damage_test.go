@@ -36,7 +36,7 @@ func TestIndexIsBuiltAnewWhereValuesAreOthers(t *testing.T) {
 		for _, damage := range []string{
 			"UPDATE state SET value='38a0ff\xb4' WHERE key='tree'",
 			"UPDATE state SET value='many' WHERE key='bits'",
-			"UPDATE item SET doc=x'ff'||doc",
+			"UPDATE item SET rows=x'ff'||rows",
 			"UPDATE part SET live=x'0303'",
 		} {
 			db, err := sql.Open("sqlite", "file:"+filepath.Join(l.root, layout.SearchDir, "index.db")+"?vfs=bagpipe") // whose pages have sums

@@ -8,35 +8,35 @@
 //
 // .bagpipe/search/index.db is an SQLite database, a cache of the committed records alone:
 //
-//	state   what it is the index of: its version, the tree that it follows from, how many bits
-//	        of an identifier name its part
-//	item    one row an item: its document, bounds, time, digest of its manifest and inventory
-//	young   the same, of items that changed since the parts were written
-//	replaced    the documents of a part in place of which the young part has others, or none
+//	state   what it is the index of: its version (now 6), the tree that it follows from, that at which the young
+//	        part began, how many bits of an identifier name its part
 //	part    a part of the identifiers: its next document, the documents that are in force
+//	item    of a part each item in force: identifier, digest of its manifest and inventory, document (packed.go)
+//	bounds, times    of a part where and when each document is
+//	common  of a part what items have in common, and the documents that have it: facets are counted over it
+//	replaced    the documents of a part in place of which the young part has others, or none
 //	list    the documents of a part that have a word, a word in the label, a name and size, a tag,
-//	        collection, type, year or format, or a whole text with a sum (set.go)
+//	        collection, type, year or format (set.go); where in its text a word stands; the sums of values at paths of the manifest
 //	tag     the tags that items have, or had, as they are compared
-//	words   FTS5 without content: the label; all else that has several words. It finds what
+//	words   FTS5 without content, of long texts alone: the label; all else that has several words. It finds what
 //	        stands in order. Words come folded, with a blank between them; U+E000 parts values,
 //	        so that no phrase goes over two
 //	box     R*Tree of the bounds, in two parts where they lie across 180°
 //	span    R*Tree of the times
 //
-// An item's row has the number that its identifier is. Items whose identifiers begin with the
-// same bits are a part, of some thousands of items. Each has a document there, a number
-// that is not given twice: a changed item gets another, and what the lists, FTS5 and R*Trees have of
+// Items whose identifiers begin with the same bits are a part, of some thousands of items. Each has a document there, a
+// number that is not given twice: a changed item gets another, and what the lists, FTS5 and R*Trees have of
 // the one before is passed over.
 //
 // Changes touch items all over, so they are not written to the parts, but together into one more, the young part. Once it
-// has had a fifth of all items, or some thousands, all that changed since is taken into the parts, and another young part
-// begins. Its boxes and spans are in no R*Tree.
+// has had a fifth of all items, or some thousands, it is taken into the parts, some of them at a time, behind the search that
+// found it so (take_in.go); then another young part begins. Its boxes and spans are in no R*Tree.
 //
 // A search goes through the parts in the order of identifiers, whatever came first, and ends once
 // it has what it was asked for: so its time follows the answers, and an index that was kept current,
 // one that was built anew and a look at every record give the same items in the same
 // order. In a part it joins lists, from the cheapest on. Where a box or a span has few items,
-// the R*Tree lists them for all parts at once; else rows of item are compared.
+// the R*Tree lists them for all parts at once; else bounds and times are compared. Facets are counted by two connections side by side.
 //
 // A part that has become full, or mostly of documents out of force, has the index built anew.
 //

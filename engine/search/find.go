@@ -3,10 +3,9 @@ package search
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"slices"
-	"strings"
 
-	"bagpipe/engine/query"
 	"bagpipe/layout"
 )
 
@@ -81,7 +80,7 @@ func (a *asked) youngOnes(ctx context.Context, pass int) (ids []int64, err error
 		if err != nil || s.isEmpty() {
 			return err
 		}
-		return a.exactly(ctx, a.young, s, func(n, _ int64) bool {
+		return a.named(ctx, a.young, s, func(n int64) bool {
 			ids = append(ids, n)
 			return true
 		})
@@ -106,7 +105,7 @@ func (a *asked) eachOf(ctx context.Context, part int64, pass, limit int, young [
 			if s.isEmpty() {
 				return nil
 			}
-			return a.exactly(ctx, part, s, func(n, _ int64) bool {
+			return a.named(ctx, part, s, func(n int64) bool {
 				ids = append(ids, n)
 				return len(ids) != limit
 			})
@@ -143,7 +142,7 @@ func (a *asked) findParts(ctx context.Context) error {
 	})
 }
 
-// fitting gives the documents of a part that may fit: their boxes and spans are to be compared.
+// fitting gives the documents of a part that fit.
 func (a *asked) fitting(ctx context.Context, part int64, pass int) (*set, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -170,17 +169,33 @@ func (a *asked) fitting(ctx context.Context, part int64, pass int) (*set, error)
 		}
 		s.and(&any)
 	}
-	switch pass {
-	case passLabel:
-		return s, a.worded(ctx, s, part, keyLabel)
-	case passRest:
+	for _, sums := range a.sums {
+		if s.isEmpty() {
+			return s, nil
+		}
+		var any set
+		for _, sum := range sums {
+			if err := a.valued(ctx, &any, part, sum); err != nil {
+				return nil, err
+			}
+		}
+		s.and(&any)
+	}
+	if pass == passRest {
 		label := *s
 		if err := a.worded(ctx, &label, part, keyLabel); err != nil {
 			return nil, err
 		}
 		s.without(&label)
 	}
-	return s, a.worded(ctx, s, part, keyWord)
+	in := keyWord
+	if pass == passLabel {
+		in = keyLabel
+	}
+	if err := a.worded(ctx, s, part, in); err != nil {
+		return nil, err
+	}
+	return s, a.exactly(ctx, part, s)
 }
 
 // add adds packed documents.
@@ -199,257 +214,170 @@ func (a *asked) having(ctx context.Context, s *set, part int64, from, to string)
 	return a.add(ctx, s, "SELECT docs FROM list WHERE part=? AND key BETWEEN ? AND ?", part, []byte(from), []byte(to))
 }
 
-// worded leaves in s the documents that have the words, in their labels or anywhere.
-func (a *asked) worded(ctx context.Context, s *set, part int64, in string) error {
-	for _, phrase := range a.Words {
-		for i, word := range phrase {
-			if s.isEmpty() {
-				return nil
-			}
-			from := in + word
-			to := from
-			if i == len(phrase)-1 {
-				to = endOf(phrase, from)
-			}
-			var has set
-			if err := a.having(ctx, &has, part, from, to); err != nil {
-				return err
-			}
-			s.and(&has)
+// valued adds the documents of a part that have a value with a sum.
+func (a *asked) valued(ctx context.Context, s *set, part int64, sum uint32) error {
+	return a.marks(ctx, part, keyValue+string([]byte{byte(sum)}), "", 5, func(b []byte) {
+		if b[0] == byte(sum>>8) && b[1] == byte(sum>>16) && b[2] == byte(sum>>24) {
+			s.add(int(b[3]) | int(b[4])<<8)
 		}
-	}
-	if !a.inOrder || s.isEmpty() {
-		return nil
-	}
-	return a.phrased(ctx, s, part, in)
-}
-
-// endOf is the last key of the words that a phrase's last one finds.
-func endOf(p query.Phrase, key string) string {
-	if p.Open() {
-		return key + "\xff" // which no word holds
-	}
-	return key
-}
-
-// oneByOne is how many documents FTS5 is asked of each by itself: a question costs it as much as some
-// dozens of documents.
-const oneByOne = 64
-
-// phrased leaves in s the documents that have the phrases of several words, which FTS5 knows.
-func (a *asked) phrased(ctx context.Context, s *set, part int64, in string) error {
-	if a.phrases != nil {
-		has := a.phrases[part]
-		if has == nil {
-			has = &set{}
-		}
-		s.and(has)
-		return nil
-	}
-	match, err := a.match(ctx, part, in)
-	if err != nil {
-		return err
-	}
-	var has set
-	between := func(first, last int) error {
-		return a.numbers(ctx, "SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ?", []any{match, part<<16 | int64(first), part<<16 | int64(last)}, func(doc int64) bool {
-			has.add(int(doc & (maxPlaces - 1)))
-			return true
-		})
-	}
-	if s.count() > oneByOne {
-		err = between(0, maxPlaces-1)
-	} else {
-		s.each(func(at int) bool {
-			err = between(at, at)
-			return err == nil
-		})
-	}
-	s.and(&has)
-	return err
-}
-
-// phrasedAll asks FTS5 once for all parts: in each it would look for a phrase from the beginning of a word's
-// documents on.
-func (a *asked) phrasedAll(ctx context.Context) error {
-	var all []string
-	for _, p := range a.Words {
-		if len(p) == 1 {
-			continue
-		}
-		one := `"` + strings.Join(p, " ") + `"`
-		if p.Open() {
-			one += " *"
-		}
-		all = append(all, one)
-	}
-	a.phrases = map[int64]*set{}
-	return a.numbers(ctx, "SELECT rowid FROM words WHERE words MATCH ?", []any{strings.Join(all, " AND ")}, func(doc int64) bool {
-		part := a.phrases[doc>>16]
-		if part == nil {
-			part = &set{}
-			a.phrases[doc>>16] = part
-		}
-		part.add(int(doc & (maxPlaces - 1)))
-		return ctx.Err() == nil
 	})
 }
 
-// mostEndings is how many words are named in place of their beginning: of that FTS5 would put the
-// documents of all parts together.
-const mostEndings = 32
-
-// match is the phrases of several words as FTS5 has them.
-func (a *asked) match(ctx context.Context, part int64, in string) (string, error) {
-	var all []string
-	for _, p := range a.Words {
-		if len(p) == 1 {
-			continue
-		}
-		first := `"` + strings.Join(p[:len(p)-1], " ") + " "
-		last := in + p[len(p)-1]
-		var ends []string
-		err := a.rows(ctx, "SELECT key FROM list WHERE part=? AND key BETWEEN ? AND ?", []any{part, []byte(last), []byte(endOf(p, last))}, func(r *sql.Rows) (bool, error) {
-			var key sql.RawBytes
-			err := r.Scan(&key)
-			if err == nil {
-				ends = append(ends, first+string(key[len(in):])+`"`)
-			}
-			return len(ends) <= mostEndings, err
-		})
-		if err != nil {
-			return "", err
-		}
-		if len(ends) > mostEndings {
-			ends = []string{first + p[len(p)-1] + `" *`}
-		}
-		all = append(all, "("+strings.Join(ends, " OR ")+")")
+// marks visits what the lists of a part with keys from one to another have, so many bytes at a time; to "": of one key.
+func (a *asked) marks(ctx context.Context, part int64, from, to string, size int, visit func([]byte)) error {
+	if to == "" {
+		to = from
 	}
-	text := strings.Join(all, " AND ")
-	if in == keyLabel {
-		return "label : (" + text + ")", nil
-	}
-	return text, nil
+	var packed sql.RawBytes
+	return a.rows(ctx, "SELECT docs FROM list WHERE part=? AND key BETWEEN ? AND ?", []any{part, []byte(from), []byte(to)}, func(r *sql.Rows) (bool, error) {
+		if err := r.Scan(&packed); err != nil {
+			return false, err
+		}
+		if len(packed) < packBytes || (len(packed)-packBytes)%size != 0 {
+			return false, errOther
+		}
+		for b := packed[packBytes:]; len(b) > 0; b = b[size:] {
+			visit(b[:size])
+		}
+		return true, nil
+	})
 }
 
-// exactly gives the items of documents whose bounds and times fit, in order, until visit answers
-// false. Each document in force has an item, or the index is damaged.
-func (a *asked) exactly(ctx context.Context, part int64, s *set, visit func(n, doc int64) bool) (err error) {
-	where, args := a.compared()
-	table, first, last := "item", part<<(idBits-a.bits), (part+1)<<(idBits-a.bits)-1
-	if part == a.young {
-		table, first, last = "young", 0, 1<<idBits-1
-	}
-	docs := s.count()
-	if docs > itemsOfPart/8 {
-		found, more := 0, true
-		err = a.pairs(ctx, "SELECT n, doc FROM "+table+" WHERE n BETWEEN ? AND ?"+where+" ORDER BY n", append([]any{first, last}, args...), func(n, doc int64) bool {
-			if s.has(int(doc & (maxPlaces - 1))) {
-				found++
-				more = visit(n, doc)
-			}
-			return more
-		})
-		if err == nil && more && where == "" && found != docs {
-			err = errOther
+// exactly leaves in s the documents whose bounds and times fit.
+func (a *asked) exactly(ctx context.Context, part int64, s *set) error {
+	packed := func(table string, compare func([]byte) error) error {
+		if s.isEmpty() {
+			return nil
 		}
-		return err
-	}
-	var found [][2]int64
-	s.each(func(at int) bool {
-		err = a.pairs(ctx, "SELECT n, doc FROM "+table+" WHERE doc=?"+where, append([]any{part<<16 | int64(at)}, args...), func(n, doc int64) bool {
-			found = append(found, [2]int64{n, doc})
-			return true
+		return a.rows(ctx, "SELECT rows FROM "+table+" WHERE part=?", []any{part}, func(r *sql.Rows) (bool, error) {
+			var rows sql.RawBytes
+			if err := r.Scan(&rows); err != nil {
+				return false, err
+			}
+			return false, compare(rows)
 		})
-		return err == nil
+	}
+	if a.BBox != nil {
+		if err := packed("bounds", func(b []byte) error { return s.within(b, *a.BBox) }); err != nil {
+			return err
+		}
+	}
+	if !a.Timed() {
+		return nil
+	}
+	return packed("times", func(b []byte) error { return s.during(b, a.Span) })
+}
+
+// named gives the items of documents, in order, until visit answers false. Each document in force has one, or the
+// index is damaged.
+func (a *asked) named(ctx context.Context, part int64, s *set, visit func(n int64) bool) error {
+	left := s.count()
+	err := a.rows(ctx, "SELECT rows FROM item WHERE part=?", []any{part}, func(r *sql.Rows) (bool, error) {
+		var all sql.RawBytes
+		if err := r.Scan(&all); err != nil {
+			return false, err
+		}
+		if len(all)%itemBytes != 0 {
+			return false, errOther
+		}
+		p := items(all)
+		for i := 0; i < p.len() && left > 0; i++ {
+			if s.has(p.place(i)) {
+				if left--; !visit(p.n(i)) {
+					left = 0
+				}
+			}
+		}
+		return false, nil
 	})
-	if err == nil && where == "" && len(found) != docs {
+	if err == nil && left > 0 {
 		err = errOther
 	}
-	slices.SortFunc(found, func(a, b [2]int64) int { return slices.Compare(a[:], b[:]) })
-	for _, f := range found {
-		if err != nil || !visit(f[0], f[1]) {
-			break
-		}
-	}
 	return err
 }
 
-func (a *asked) pairs(ctx context.Context, text string, args []any, visit func(x, y int64) bool) error {
-	return a.rows(ctx, text, args, func(r *sql.Rows) (bool, error) {
-		var x, y int64
-		err := r.Scan(&x, &y)
-		return err == nil && visit(x, y), err
-	})
-}
-
-// compared asks item for what the R*Trees know roughly.
-func (a *asked) compared() (where string, args []any) {
-	if a.BBox != nil {
-		var parts []string
-		for _, p := range a.BBox.Parts() {
-			parts = append(parts, "(s<=? AND n2>=? AND CASE WHEN w<=e THEN w<=? AND e>=? ELSE w<=? OR e>=? END)")
-			args = append(args, p[3], p[1], p[2], p[0], p[2], p[0])
-		}
-		where = " AND (" + strings.Join(parts, " OR ") + ")"
-	}
-	if a.Timed() {
-		where += " AND start<=? AND until>=?"
-		args = append(args, a.Span.End.UnixMilli(), a.Span.Start.UnixMilli())
-	}
-	return where, args
-}
+// partsAlone is how many parts are counted by one connection.
+const partsAlone = 8
 
 // facets counts what the items that fit have in common.
-func (a *asked) facets(ctx context.Context) ([]Facet, error) {
-	counts := map[string]int{}
-	err := a.together(ctx, func() error {
-		if a.inOrder && len(a.parts) > 1 {
-			if err := a.phrasedAll(ctx); err != nil {
-				return err
-			}
+func (a *asked) facets(ctx context.Context) (all []Facet, err error) {
+	counts := counts{}
+	err = a.together(ctx, func() error {
+		parts := append(slices.Clone(a.parts), a.young)
+		if a.all = len(parts) > 2; len(parts) <= partsAlone {
+			return a.tally(ctx, parts, counts)
 		}
-		for _, part := range append(a.parts, a.young) {
-			if err := a.tally(ctx, part, counts); err != nil {
-				return err
-			}
-		}
-		return nil
+		return a.tallyBeside(ctx, parts, counts)
 	})
 	if err != nil {
 		return nil, err
 	}
-	all := make([]Facet, 0, len(counts))
-	for key, n := range counts {
+	return counts.facets(), nil
+}
+
+// counts are items by the key of what they have in common.
+type counts map[string]int
+
+func (c counts) facets() []Facet {
+	all := make([]Facet, 0, len(c))
+	for key, n := range c {
 		t := termOf(key)
 		all = append(all, Facet{t.facet, t.value, n})
 	}
-	return ordered(all), nil
+	return ordered(all)
 }
 
-// tally counts the items of a part that fit, by the keys of what they have in common.
-func (a *asked) tally(ctx context.Context, part int64, counts map[string]int) error {
-	s, err := a.fitting(ctx, part, passAll)
-	if err == nil && (a.BBox != nil || a.Timed()) && !s.isEmpty() {
-		fit := &set{}
-		err = a.exactly(ctx, part, s, func(_, doc int64) bool {
-			fit.add(int(doc & (maxPlaces - 1)))
-			return true
-		})
-		s = fit
-	}
-	if err != nil || s.isEmpty() {
+// tallyBeside counts the items of half the parts, while another connection counts the others: as nobody can write while the
+// first one reads, both read the same.
+func (a *asked) tallyBeside(ctx context.Context, parts []int64, into counts) (err error) {
+	db, conn, err := openDB(ctx, a.path)
+	if err != nil {
 		return err
 	}
-	var key, packed sql.RawBytes
-	return a.rows(ctx, "SELECT key, docs FROM list WHERE part=? AND key BETWEEN ? AND ?", []any{part, []byte(keyTerm), []byte(keyAfter)}, func(r *sql.Rows) (bool, error) {
-		if err := r.Scan(&key, &packed); err != nil {
-			return false, err
+	defer func() { err = errors.Join(err, conn.Close(), db.Close()) }()
+	other := *a
+	other.connection = connected(a.path, conn)
+	defer func() { err = errors.Join(err, other.close()) }()
+	counted, ended := counts{}, make(chan error, 1)
+	half := len(parts) / 2
+	go func() {
+		ended <- other.together(ctx, func() error { return other.tally(ctx, parts[half:], counted) })
+	}()
+	err = a.tally(ctx, parts[:half], into)
+	if otherErr := <-ended; err == nil {
+		err = otherErr
+	}
+	for key, n := range counted {
+		into[key] += n
+	}
+	return err
+}
+
+// tally counts the items of parts that fit.
+func (a *asked) tally(ctx context.Context, parts []int64, into counts) error {
+	for _, part := range parts {
+		s, err := a.fitting(ctx, part, passAll)
+		if err != nil {
+			return err
 		}
-		n, err := s.meets(packed)
-		if n > 0 {
-			counts[string(key)] += n
+		if s.isEmpty() {
+			continue
 		}
-		return true, err
-	})
+		var packed sql.RawBytes
+		if err := a.rows(ctx, "SELECT rows FROM common WHERE part=?", []any{part}, func(r *sql.Rows) (bool, error) {
+			if err := r.Scan(&packed); err != nil {
+				return false, err
+			}
+			return true, eachTerm(packed, func(key, docs []byte) error {
+				n, err := s.meets(docs)
+				if n > 0 {
+					into[string(key)] += n
+				}
+				return err
+			})
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
 }

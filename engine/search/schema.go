@@ -3,13 +3,13 @@ package search
 import (
 	"context"
 	"database/sql"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io/fs"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 
 	"bagpipe/engine/gitstore"
@@ -20,17 +20,20 @@ import (
 )
 
 // version is of the index's form; another is built anew.
-const version = "5"
+const version = "6"
 
 // schema is the index's tables. Longitude, latitude and days are kept outward in the R*Trees,
-// which round; item has them exactly.
+// which round; bounds and times have them exactly.
+// Keys of lists have an index of their own: where the rows are one, SQLite reads the whole of each that it compares.
 const schema = `
 CREATE TABLE state(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE item(n INTEGER PRIMARY KEY, doc INTEGER NOT NULL UNIQUE, digest INTEGER NOT NULL, w REAL, s REAL, e REAL, n2 REAL, start INTEGER, until INTEGER);
-CREATE TABLE young(n INTEGER PRIMARY KEY, doc INTEGER NOT NULL UNIQUE, digest INTEGER NOT NULL, w REAL, s REAL, e REAL, n2 REAL, start INTEGER, until INTEGER);
+CREATE TABLE item(part INTEGER PRIMARY KEY, rows BLOB NOT NULL);
+CREATE TABLE bounds(part INTEGER PRIMARY KEY, rows BLOB NOT NULL);
+CREATE TABLE times(part INTEGER PRIMARY KEY, rows BLOB NOT NULL);
+CREATE TABLE common(part INTEGER PRIMARY KEY, rows BLOB NOT NULL);
 CREATE TABLE replaced(part INTEGER PRIMARY KEY, docs BLOB NOT NULL);
 CREATE TABLE part(part INTEGER PRIMARY KEY, next INTEGER NOT NULL, live BLOB NOT NULL);
-CREATE TABLE list(part INTEGER NOT NULL, key BLOB NOT NULL, docs BLOB NOT NULL, PRIMARY KEY(part, key)) WITHOUT ROWID;
+CREATE TABLE list(part INTEGER NOT NULL, key BLOB NOT NULL, docs BLOB NOT NULL, PRIMARY KEY(part, key));
 CREATE TABLE tag(value TEXT PRIMARY KEY, key TEXT NOT NULL, bare TEXT) WITHOUT ROWID;
 CREATE INDEX tag_key ON tag(key);
 CREATE INDEX tag_bare ON tag(bare);
@@ -46,12 +49,27 @@ const (
 	keyTerm  = "t" // what items have in common: the facet, a zero, the value
 	keyAlike = "a" // the name and size
 	keyAfter = "u" // follows all of keyTerm
-	keyValue = "v" // the sum of a whole text, for conditions
+	keyValue = "v" // a byte of the sum of a value, for conditions: the rest of the sum, and the place, five bytes each
+	keyStand = "o" // a word: the place, and where of its text it stands, three bytes each
+	keyLong  = "f" // the documents whose text FTS5 has
 )
 
-// valueKey is of the items that have a text, and of one in a thousand others.
-func valueKey(text string) string {
-	return keyValue + string(binary.BigEndian.AppendUint16(nil, uint16(crc32.Checksum([]byte(text), castagnoli)&1023)))
+// textSum is the sum of a text at a path of the manifest; numbers in the path, which lead into lists, do not count.
+func textSum(path, text string) uint32 { return sumAt(path, "="+text) }
+
+// numberSum is the sum of a number at a path.
+func numberSum(path string, n float64) uint32 {
+	return sumAt(path, "#"+strconv.FormatFloat(n+0, 'g', -1, 64)) // + 0: -0 is 0
+}
+
+func sumAt(path, value string) uint32 {
+	b := make([]byte, 0, len(path)+1+len(value))
+	for name := range strings.SplitSeq(path, ".") {
+		if strings.Trim(name, "0123456789") != "" || name == "" {
+			b = append(append(b, name...), '.')
+		}
+	}
+	return crc32.Checksum(append(append(b, 0), value...), castagnoli)
 }
 
 func (t term) key() string { return keyTerm + t.facet + "\x00" + t.value }
@@ -111,7 +129,7 @@ func treeOf(ctx context.Context, q querier) (tree gitstore.Hash, err error) {
 // What of an index's state is a tree.
 const (
 	stateTree  = "tree"  // that the index follows from
-	stateParts = "parts" // that its parts follow from; the young part has what changed since
+	stateParts = "parts" // at which the young part began: it, and parts it was taken into, have what changed since
 )
 
 // treeNoted reads a tree of the state.
@@ -131,6 +149,25 @@ func youngOf(ctx context.Context, q querier, bits int) (part int64, err error) {
 		err = errOther
 	}
 	return part, err
+}
+
+// mostYoung is how many documents the young part has had when it is taken into the others: each search looks at them, and
+// that takes a second for some thousands.
+func mostYoung(ctx context.Context, q querier, young int64) (int, error) {
+	var all int
+	err := q.QueryRowContext(ctx, "SELECT coalesce(sum(next), 0) FROM part WHERE part<?", young).Scan(&all)
+	return min(2*itemsOfPart, all/5), unlike(err)
+}
+
+// isCrowded reports whether the young part is to be taken into the others.
+func isCrowded(ctx context.Context, q querier, young int64) (bool, error) {
+	most, err := mostYoung(ctx, q, young)
+	if err != nil {
+		return false, err
+	}
+	var next int
+	err = q.QueryRowContext(ctx, "SELECT next FROM part WHERE part=?", young).Scan(&next)
+	return next > 0 && next >= most, unlike(err)
 }
 
 // bitsOf reads how many bits of an identifier name its part.

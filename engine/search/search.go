@@ -3,6 +3,7 @@ package search
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"sync"
 
@@ -23,6 +24,7 @@ type Searches struct {
 	Building func()
 
 	work   sync.WaitGroup // at the index; it outlives the search that began it
+	taking sync.Mutex     // held while changed items are taken into their parts
 	closed chan struct{}
 }
 
@@ -31,7 +33,7 @@ func New(l *ledger.Ledger) *Searches {
 	return &Searches{ledger: l, closed: make(chan struct{})}
 }
 
-// Close ends the work at the index.
+// Close ends the work at the index; what is taken into its parts at present, a second's work, is ended well.
 func (s *Searches) Close() {
 	close(s.closed)
 	s.work.Wait()
@@ -39,7 +41,7 @@ func (s *Searches) Close() {
 
 // tries is how often a search begins again, as another process brought the index to a later
 // tip; then it is answered from the records.
-const tries = 5
+const tries = 6
 
 // Find tells each item that fits, those with all words in the label first, then by
 // identifier, until visit answers false. limit is how many are most likely asked for; 0: all.
@@ -100,9 +102,13 @@ func (s *Searches) Alike(id layout.ItemID) (string, error) {
 
 // Facets counts what the items that fit have in common.
 func (s *Searches) Facets(ctx context.Context, q query.Query) (all []Facet, err error) {
-	if q.Which == nil {
-		err = s.indexed(ctx, q, func(a *asked, _ gitstore.View) (err error) {
-			all, err = a.facets(ctx)
+	if q.Which == nil || isNarrow(q) {
+		err = s.indexed(ctx, q, func(a *asked, v gitstore.View) (err error) {
+			if q.Which == nil {
+				all, err = a.facets(ctx)
+			} else {
+				all, err = s.countThose(ctx, a, v)
+			}
 			return err
 		})
 		if err == nil || !s.besides(err) {
@@ -110,6 +116,31 @@ func (s *Searches) Facets(ctx context.Context, q query.Query) (all []Facet, err 
 		}
 	}
 	return s.countEach(ctx, q)
+}
+
+// isNarrow reports whether the index names few items, so that reading their records by themselves takes less than reading all in
+// the order in which they lie.
+func isNarrow(q query.Query) bool {
+	terms, sums := wanted(q)
+	return len(q.Words)+len(q.Tags)+len(terms)+len(sums) > 0
+}
+
+// countThose counts what items have in common of which the index says that they may fit.
+func (s *Searches) countThose(ctx context.Context, a *asked, v gitstore.View) ([]Facet, error) {
+	counts := counts{}
+	err := a.each(ctx, 0, func(id layout.ItemID) (bool, error) {
+		r, err := ledger.ReadRecords(v, id)
+		if err != nil || !s.holds(a.Query, r) {
+			return err == nil, err
+		}
+		if d := read(id, r); d != nil {
+			for _, t := range d.terms {
+				counts[t.key()]++
+			}
+		}
+		return true, nil
+	})
+	return counts.facets(), err
 }
 
 // besides reports whether a search goes on without the index.
@@ -135,21 +166,23 @@ func (s *Searches) indexed(ctx context.Context, q query.Query, f func(*asked, gi
 		if err != nil {
 			return err
 		}
-		if s.ledger.ReadOnly {
-			if tree, err := s.tree(ctx); err != nil || tree != v.Tree() {
-				return gitstore.ErrReadOnly
-			}
-		} else if err := s.bring(ctx, v); err != nil {
-			return err
-		}
-		switch is, err := s.ask(ctx, v, q, try > 0, f); {
+		is, err := s.ask(ctx, v, q, try > 1, f)
+		switch {
 		case errors.Is(err, errMoved):
-		case err != nil && damaged(err) && !s.ledger.ReadOnly:
+			continue
+		case is && err == nil:
+			return nil
+		case s.ledger.ReadOnly && !is:
+			return gitstore.ErrReadOnly
+		case err != nil && !damaged(err) || s.ledger.ReadOnly:
+			return err
+		case is:
 			s.ledger.Log.Warn("the search index is damaged, and built anew", "err", err)
-			if err := removeIfThere(s.path()); err != nil {
+			if err := os.RemoveAll(s.path()); err != nil {
 				return err
 			}
-		case is || err != nil:
+		}
+		if err := s.bring(ctx, v); err != nil {
 			return err
 		}
 	}
@@ -159,12 +192,15 @@ func (s *Searches) indexed(ctx context.Context, q query.Query, f func(*asked, gi
 // ask puts the query to the index, if it follows from the tree of v. whole: others wait with what they write
 // until all is found.
 func (s *Searches) ask(ctx context.Context, v gitstore.View, q query.Query, whole bool, f func(*asked, gitstore.View) error) (is bool, err error) {
+	if err := s.isThere(); err != nil {
+		return false, err
+	}
 	db, conn, err := openDB(ctx, s.path())
 	if err != nil {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, conn.Close(), db.Close()) }()
-	a := newAsked(conn, q)
+	a := newAsked(s.path(), conn, q)
 	a.whole = whole
 	defer func() { err = errors.Join(err, a.close()) }()
 	err = a.together(ctx, func() error {
@@ -177,7 +213,13 @@ func (s *Searches) ask(ctx context.Context, v gitstore.View, q query.Query, whol
 	if err != nil || !is {
 		return false, err
 	}
-	return true, f(a, v)
+	if err := f(a, v); err != nil {
+		return true, err
+	}
+	if a.crowded && !s.ledger.ReadOnly {
+		s.takeIn(ctx, v)
+	}
+	return true, nil
 }
 
 // holds reports whether the query's condition holds of an item.
@@ -248,7 +290,7 @@ func (s *Searches) countEach(ctx context.Context, q query.Query) ([]Facet, error
 		return nil, err
 	}
 	var mu sync.Mutex // guards counts
-	counts := map[term]int{}
+	counts := counts{}
 	err = s.eachDocument(ctx, v, func(d *document, r ledger.Records) {
 		if is, _ := d.fits(q); !is || !s.holds(q, r) {
 			return
@@ -256,12 +298,8 @@ func (s *Searches) countEach(ctx context.Context, q query.Query) ([]Facet, error
 		mu.Lock()
 		defer mu.Unlock()
 		for _, t := range d.terms {
-			counts[t]++
+			counts[t.key()]++
 		}
 	})
-	all := make([]Facet, 0, len(counts))
-	for t, n := range counts {
-		all = append(all, Facet{t.facet, t.value, n})
-	}
-	return ordered(all), err
+	return counts.facets(), err
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,7 +31,8 @@ type library struct {
 	root  string
 	items []layout.ItemID
 
-	built int // how often the index was, in same
+	built int  // how often the index was, in same
+	large bool // some items have long texts, and some queries phrases
 }
 
 func (l *library) options(readOnly bool) engine.Options {
@@ -56,7 +58,8 @@ func (l *library) do(readOnly bool, f func(*engine.Engine)) {
 var (
 	words  = []string{"flood", "Floodplain", "plain", "Änne", "anne", "R&D", "北京洪水影像", "洪水", "上海", "ミュンヘン", "Straße", "STRASSE", "gf1_pms-2", "1945", "Żółw", "Москва", "a", "naïve café", "ไทย"}
 	wheres = []string{"type = map", "collection = letters and metadata.time exists", `metadata.title = "北京洪水影像 Straße"`, "not type = map and label ~ *洪水*", "type in (map, none) or metadata.sheets = 1",
-		"metadata.tags = flood and type in (map, orthophoto)", "metadata.sheets.1.of ~ *flood* and metadata.tags in (Karte, x)", "metadata.sheets.1.of = a"}
+		"metadata.tags = flood and type in (map, orthophoto)", "metadata.sheets.1.of ~ *flood* and metadata.tags in (Karte, x)", "metadata.sheets.1.of = a",
+		"metadata.sheets = 2", "metadata.sheets.0 in (1, x) and metadata.time exists"}
 	tags = []string{"flood", "place:Beijing", "place:Berlin", "time:1945", "Karte", "karté"}
 )
 
@@ -65,6 +68,11 @@ func (l *library) text() string { return words[l.IntN(len(words))] + " " + words
 // manifest is one of any kind.
 func (l *library) manifest(id layout.ItemID) []byte {
 	metadata := map[string]any{"title": l.text(), "sheets": []any{l.IntN(3), map[string]any{"of": l.text()}}}
+	label := l.text()
+	if l.large && l.IntN(12) == 0 {
+		metadata["description"] = strings.Repeat(l.text()+" ", 1+l.IntN(90))
+		label += strings.Repeat(" "+l.text(), l.IntN(30))
+	}
 	if l.IntN(3) > 0 {
 		box := l.box()
 		metadata["space"] = map[string]any{"wgs84": map[string]any{"bounds": box[:]}, "native": map[string]any{"code": "EPSG:32650", "bounds": []any{1e6, 2, 3, 4}}}
@@ -78,7 +86,7 @@ func (l *library) manifest(id layout.ItemID) []byte {
 	if l.IntN(2) > 0 {
 		metadata["tags"] = []any{tags[l.IntN(len(tags))], tags[l.IntN(len(tags))]}
 	}
-	m := layout.Manifest{Item: id, Version: 1, Collection: layout.Name([]string{"maps", "letters"}[l.IntN(2)]), Label: l.text(), Lane: "normal",
+	m := layout.Manifest{Item: id, Version: 1, Collection: layout.Name([]string{"maps", "letters"}[l.IntN(2)]), Label: label, Lane: "normal",
 		Created: time.Now().UTC(), Source: layout.Source{Name: layout.EncodePath(words[l.IntN(len(words))])}, Metadata: metadata}
 	m.Type = []string{"", "map", "orthophoto"}[l.IntN(3)]
 	data, err := m.Encode(nil)
@@ -130,7 +138,9 @@ func (l *library) query() (q query.Query) {
 	for range 1 + l.IntN(2) {
 		switch l.IntN(6) {
 		case 0:
-			q.Text = l.text()
+			if q.Text = l.text(); l.large && l.IntN(2) == 0 {
+				q.Text = `"` + q.Text + `"`
+			}
 		case 1:
 			w := []rune(words[l.IntN(len(words))])
 			q.Text = string(w[l.IntN(len(w)):])
@@ -220,7 +230,7 @@ func TestIndexIsTheScan(t *testing.T) {
 	}
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	l := &library{TB: t, Rand: rand.New(rand.NewPCG(seed, 0)), root: filepath.Join(t.TempDir(), "ws")}
+	l := &library{TB: t, Rand: rand.New(rand.NewPCG(seed, 0)), root: filepath.Join(t.TempDir(), "ws"), large: true}
 	l.must(engine.Init(context.Background(), l.root, l.options(false)))
 	for range items {
 		id, err := layout.NewItemID(crand.Reader)
@@ -250,6 +260,38 @@ func TestIndexIsTheScan(t *testing.T) {
 	}
 	l.must(err)
 	l.same(queries)
+}
+
+// TestSomethingElseInPlaceOfTheIndex: a folder or a link where the index is to be, or its new file, does not keep it from
+// being built.
+func TestSomethingElseInPlaceOfTheIndex(t *testing.T) {
+	l := &library{TB: t, Rand: rand.New(rand.NewPCG(1, 0)), root: filepath.Join(t.TempDir(), "ws")}
+	l.must(engine.Init(context.Background(), l.root, l.options(false)))
+	id, err := layout.NewItemID(crand.Reader)
+	l.must(err)
+	dir := filepath.Join(l.root, layout.SearchDir)
+	index := filepath.Join(dir, "index.db")
+	for name, put := range map[string]func(*engine.Engine){
+		"a folder":       func(*engine.Engine) { l.must(os.MkdirAll(filepath.Join(index, "x"), 0o777)) },
+		"an empty one":   func(*engine.Engine) { l.must(os.Mkdir(index, 0o777)) },
+		"a link":         func(*engine.Engine) { l.must(os.Symlink("nowhere", index)) },
+		"a new folder":   func(e *engine.Engine) { l.must(os.MkdirAll(filepath.Join(index+"."+string(e.Ledger.ID), "x"), 0o777)) },
+		"a journal, too": func(*engine.Engine) { l.must(os.MkdirAll(filepath.Join(index+"-journal", "x"), 0o777)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l.must(os.RemoveAll(dir))
+			l.must(os.Mkdir(dir, 0o777))
+			l.do(false, func(e *engine.Engine) {
+				put(e)
+				l.commit(e, []layout.ItemID{id}, true)
+				l.find(e, query.Query{}, 0)
+				info, err := os.Lstat(index)
+				if l.must(err); !info.Mode().IsRegular() {
+					t.Errorf("the index is %s", info.Mode())
+				}
+			})
+		})
+	}
 }
 
 // TestIndexIsBuiltWithoutWhoAsked: who asked first has gone before the index is there; who asks

@@ -21,6 +21,12 @@ func (s *set) and(o *set) {
 	}
 }
 
+func (s *set) or(o *set) {
+	for i := range s {
+		s[i] |= o[i]
+	}
+}
+
 func (s *set) without(o *set) {
 	for i := range s {
 		s[i] &^= o[i]

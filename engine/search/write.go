@@ -16,40 +16,53 @@ import (
 
 // writer puts items into an index, in the order of their identifiers: FTS5 begins a new
 // part of its index at each one that comes before the last, and at each statement that may write
-// several rows of whatever table. So the words of an index that is not new are written last.
+// several rows of whatever table. So the texts of an index that is not new are written last.
 type writer struct {
 	tx    *sql.Tx
 	fresh bool  // the index is new: nothing has to be removed, and its R*Trees are packed at the end
 	young int64 // the part that all is written to; 0: each item to its own
-	most  int   // documents of the young part
+	most  int   // places of the young part
 	bits  int   // of an identifier, which name its part
 	stmts map[string]*sql.Stmt
 	tags  map[string]bool // that are to be written
 
 	filling
 	replaced
-	words       []wordRow // these are to be written
+	long        []longText // these are to be written
 	boxes, span []cell
 }
 
 // filling is the part that is written at present.
 type filling struct {
-	is    bool // there is one
-	part  int64
-	next  int // the place of the next document
-	live  set
-	lists map[string][]uint16 // places that are to be added, by key
+	is     bool // there is one
+	part   int64
+	next   int // the place of the next document
+	live   set
+	before items // its items as they were; those out of force are not in live
+	added  []entry
+	bounds []byte // of those that are added
+	times  []byte
+	lists  map[string][]uint16 // places that are to be added, by key
+	words  map[string]*wordLists
+	values [256][]byte // by the first byte of the sum
+}
+
+// wordLists is what is to be added of a word.
+type wordLists struct {
+	places, labels []uint16
+	stand          []byte
 }
 
 // replaced is the part whose documents are replaced at present by those of the young part.
 type replaced struct {
-	of   int64
-	docs set
-	more bool // than were written
+	of    int64
+	docs  set
+	items items
+	more  bool // than were written
 }
 
-// wordRow is what a document has in words that stand in order.
-type wordRow struct {
+// longText is the text of a document that FTS5 has.
+type longText struct {
 	doc         int64
 	label, more string
 }
@@ -58,8 +71,8 @@ func newWriter(tx *sql.Tx, bits int) *writer {
 	return &writer{tx: tx, bits: bits, stmts: map[string]*sql.Stmt{}, tags: map[string]bool{}, replaced: replaced{of: -1}}
 }
 
-// wordsAtOnce is how many items' words wait in memory.
-const wordsAtOnce = 20_000
+// longAtOnce is how many texts wait in memory.
+const longAtOnce = 1000
 
 func (w *writer) close() (err error) {
 	for _, s := range w.stmts {
@@ -111,12 +124,15 @@ func (w *writer) put(ctx context.Context, id layout.ItemID, r *row) error {
 		return err
 	}
 	if !w.fresh {
-		same, err := w.clear(ctx, n, r)
-		if err == nil && !same && w.young != 0 {
-			same, err = w.replace(ctx, n, r)
+		same := w.clear(n, r)
+		if !same && w.young != 0 {
+			var err error
+			if same, err = w.replace(ctx, n, r); err != nil {
+				return err
+			}
 		}
-		if err != nil || same {
-			return err
+		if same {
+			return nil
 		}
 	}
 	if r == nil {
@@ -131,15 +147,13 @@ func (w *writer) put(ctx context.Context, id layout.ItemID, r *row) error {
 	at := w.next
 	w.next++
 	w.live.add(at)
-	for _, key := range r.keys {
-		if places := w.lists[key]; len(places) == 0 || places[len(places)-1] != uint16(at) {
-			w.lists[key] = append(places, uint16(at))
-		}
-	}
+	w.added = append(w.added, entry{n, r.digest, at})
+	w.bounds, w.times = appendBounds(w.bounds, r), appendTimes(w.times, r)
+	w.mark(at, r)
 	doc := w.part<<16 | int64(at)
 	if r.label != "" || r.more != "" {
-		if w.words = append(w.words, wordRow{doc, r.label, r.more}); w.fresh || len(w.words) >= wordsAtOnce {
-			if err := w.putWords(ctx); err != nil {
+		if w.long = append(w.long, longText{doc, r.label, r.more}); w.fresh || len(w.long) >= longAtOnce {
+			if err := w.putLong(ctx); err != nil {
 				return err
 			}
 		}
@@ -147,7 +161,37 @@ func (w *writer) put(ctx context.Context, id layout.ItemID, r *row) error {
 	for _, tag := range r.tags {
 		w.tags[tag] = true
 	}
-	return w.putItem(ctx, n, doc, r)
+	return w.putReach(ctx, doc, r)
+}
+
+// mark adds a document to the lists of what it has.
+func (w *writer) mark(at int, r *row) {
+	add := func(places []uint16) []uint16 {
+		if len(places) == 0 || places[len(places)-1] != uint16(at) {
+			places = append(places, uint16(at))
+		}
+		return places
+	}
+	for _, key := range r.keys {
+		w.lists[key] = add(w.lists[key])
+	}
+	for _, f := range r.words {
+		l := w.words[f.word]
+		if l == nil {
+			l = &wordLists{}
+			w.words[f.word] = l
+		}
+		l.places = add(l.places)
+		if f.inLabel {
+			l.labels = add(l.labels)
+		}
+		if f.stands {
+			l.stand = append(l.stand, byte(at), byte(at>>8), f.at)
+		}
+	}
+	for _, sum := range r.sums {
+		w.values[byte(sum)] = append(w.values[byte(sum)], byte(sum>>8), byte(sum>>16), byte(sum>>24), byte(at), byte(at>>8))
+	}
 }
 
 // enter goes on with a part; the one before is written.
@@ -158,16 +202,16 @@ func (w *writer) enter(ctx context.Context, part int64) error {
 	if err := w.leave(ctx); err != nil {
 		return err
 	}
-	w.filling = filling{is: true, part: part, lists: map[string][]uint16{}}
+	w.filling = filling{is: true, part: part, lists: map[string][]uint16{}, words: map[string]*wordLists{}}
 	if w.fresh {
 		return nil
 	}
-	var live []byte
-	is, err := w.scan(ctx, "SELECT next, live FROM part WHERE part=?", []any{part}, &w.next, &live)
+	var live, before []byte
+	is, err := w.scan(ctx, "SELECT next, live, rows FROM part JOIN item USING(part) WHERE part=?", []any{part}, &w.next, &live, &before)
 	if err != nil || !is {
 		return err
 	}
-	if w.next < 0 || w.next > maxPlaces {
+	if w.before = before; w.next < 0 || w.next > maxPlaces || len(before)%itemBytes != 0 {
 		return errOther
 	}
 	return w.live.unpack(live)
@@ -183,28 +227,92 @@ func (w *writer) leave(ctx context.Context) error {
 	if !w.fresh && w.young == 0 && w.next > 2*itemsOfPart+4*w.live.count() {
 		return errFull
 	}
+	if err := w.putLists(ctx); err != nil {
+		return err
+	}
+	var common []byte
+	rows, err := w.tx.QueryContext(ctx, "SELECT key, docs FROM list WHERE part=? AND key BETWEEN ? AND ?", w.part, []byte(keyTerm), []byte(keyAfter))
+	if err != nil {
+		return err
+	}
+	for rows.Next() {
+		var key, docs sql.RawBytes
+		if err := rows.Scan(&key, &docs); err != nil {
+			return errors.Join(unlike(err), rows.Close())
+		}
+		common = appendTerm(common, key, docs)
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return err
+	}
+	if err := w.exec(ctx, "INSERT OR REPLACE INTO common VALUES(?,?)", w.part, common); err != nil {
+		return err
+	}
+	return w.putPart(ctx)
+}
+
+// putPart writes which items of a part are in force, and where and when those that are added are.
+func (w *writer) putPart(ctx context.Context) error {
+	all := w.added
+	for i := range w.before.len() {
+		if place := w.before.place(i); w.live.has(place) {
+			all = append(all, entry{w.before.n(i), w.before.digest(i), place})
+		}
+	}
+	if len(all) != w.live.count() {
+		return errOther
+	}
+	if err := w.exec(ctx, "INSERT OR REPLACE INTO item VALUES(?,?)", w.part, []byte(packItems(all))); err != nil {
+		return err
+	}
+	for table, more := range map[string][]byte{"bounds": w.bounds, "times": w.times} {
+		if err := w.exec(ctx, "INSERT INTO "+table+" VALUES(?,?) ON CONFLICT DO UPDATE SET rows=CAST(rows||excluded.rows AS BLOB)", w.part, more); err != nil {
+			return err
+		}
+	}
+	return w.exec(ctx, "INSERT OR REPLACE INTO part VALUES(?,?,?)", w.part, w.next, w.live.pack())
+}
+
+// putLists writes the lists of the part, in the order of their keys.
+func (w *writer) putLists(ctx context.Context) error {
+	packing := func(places []uint16) []byte {
+		if !w.fresh {
+			return packPlaces(places)
+		}
+		var s set
+		for _, at := range places {
+			s.add(int(at))
+		}
+		return s.pack()
+	}
+	all := make(map[string][]byte, len(w.lists)+3*len(w.words)+len(w.values))
+	for key, places := range w.lists {
+		all[key] = packing(places)
+	}
+	for word, l := range w.words {
+		all[keyWord+word] = packing(l.places)
+		if len(l.labels) > 0 {
+			all[keyLabel+word] = packing(l.labels)
+		}
+		if len(l.stand) > 0 {
+			all[keyStand+word] = append(make([]byte, packBytes), l.stand...)
+		}
+	}
+	for first, values := range w.values {
+		if len(values) > 0 {
+			all[keyValue+string([]byte{byte(first)})] = append(make([]byte, packBytes), values...)
+		}
+	}
 	put := "INSERT INTO list VALUES(?,?,?)"
 	if !w.fresh { // each list costs one statement
 		put += fmt.Sprintf(" ON CONFLICT DO UPDATE SET docs=CAST(docs||substr(excluded.docs,%d) AS BLOB)", packBytes+1)
 	}
-	for _, key := range slices.Sorted(maps.Keys(w.lists)) {
-		docs := packPlaces(w.lists[key])
-		if w.fresh {
-			var s set
-			for _, at := range w.lists[key] {
-				s.add(int(at))
-			}
-			docs = s.pack()
-		}
-		if err := w.exec(ctx, put, w.part, []byte(key), docs); err != nil {
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		if err := w.exec(ctx, put, w.part, []byte(key), all[key]); err != nil {
 			return err
 		}
 	}
-	put = "INSERT INTO part VALUES(?,?,?)"
-	if !w.fresh {
-		put = "INSERT OR REPLACE INTO part VALUES(?,?,?)"
-	}
-	return w.exec(ctx, put, w.part, w.next, w.live.pack())
+	return nil
 }
 
 // end writes what waits.
@@ -215,7 +323,7 @@ func (w *writer) end(ctx context.Context) error {
 	if err := w.putReplaced(ctx); err != nil {
 		return err
 	}
-	if err := w.putWords(ctx); err != nil {
+	if err := w.putLong(ctx); err != nil {
 		return err
 	}
 	if err := w.putTags(ctx); err != nil || !w.fresh {
@@ -233,76 +341,67 @@ func (w *writer) end(ctx context.Context) error {
 	return setState(ctx, w.tx, "bits", w.bits)
 }
 
-func (w *writer) putWords(ctx context.Context) error {
-	for _, r := range w.words {
+func (w *writer) putLong(ctx context.Context) error {
+	for _, r := range w.long {
 		if err := w.exec(ctx, "INSERT INTO words(rowid, label, more) VALUES(?,?,?)", r.doc, r.label, r.more); err != nil {
 			return err
 		}
 	}
-	w.words = w.words[:0]
+	w.long = w.long[:0]
 	return nil
 }
 
-// clear takes an item's document out of force; same: it is what r says.
-func (w *writer) clear(ctx context.Context, n int64, r *row) (same bool, err error) {
-	var doc, digest int64
-	is, err := w.scan(ctx, "SELECT doc, digest FROM "+w.table()+" WHERE n=?", []any{n}, &doc, &digest)
-	if err != nil || !is {
-		return false, err
+// clear takes an item's document in this part out of force; same: it is what r says.
+func (w *writer) clear(n int64, r *row) (same bool) {
+	i, is := w.before.find(n)
+	if !is || !w.live.has(w.before.place(i)) {
+		return false
 	}
-	if r != nil && r.digest == digest {
-		return true, nil
+	if r != nil && r.digest == w.before.digest(i) {
+		return true
 	}
-	if doc>>16 != w.part {
-		return false, errOther
-	}
-	w.live.remove(int(doc & (maxPlaces - 1)))
-	return false, w.exec(ctx, "DELETE FROM "+w.table()+" WHERE n=?", n)
-}
-
-// table has the rows of items of the part that is written at present.
-func (w *writer) table() string {
-	if w.young != 0 {
-		return "young"
-	}
-	return "item"
+	w.live.remove(w.before.place(i))
+	return false
 }
 
 // replace notes that an item's document in its part, if there is one in force, has another in the young part; same: it
 // is what r says.
 func (w *writer) replace(ctx context.Context, n int64, r *row) (same bool, err error) {
-	var doc, digest int64
-	is, err := w.scan(ctx, "SELECT doc, digest FROM item WHERE n=?", []any{n}, &doc, &digest)
-	if err != nil || !is {
-		return false, err
-	}
-	part, at := doc>>16, int(doc&(maxPlaces-1))
-	if part != n>>(idBits-w.bits) {
-		return false, errOther
-	}
-	if part != w.of {
+	if part := n >> (idBits - w.bits); part != w.of {
 		if err := w.putReplaced(ctx); err != nil {
 			return false, err
 		}
-		w.replaced = replaced{of: part}
-		var docs []byte
-		if is, err := w.scan(ctx, "SELECT docs FROM replaced WHERE part=?", []any{part}, &docs); err != nil {
+		if w.replaced, err = w.replacedOf(ctx, part); err != nil {
 			return false, err
-		} else if is {
-			if err := w.docs.unpack(docs); err != nil {
-				return false, err
-			}
 		}
 	}
-	if w.docs.has(at) {
+	i, is := w.items.find(n)
+	if !is || w.docs.has(w.items.place(i)) {
 		return false, nil
 	}
-	if r != nil && r.digest == digest {
+	if r != nil && r.digest == w.items.digest(i) {
 		return true, nil
 	}
-	w.docs.add(at)
+	w.docs.add(w.items.place(i))
 	w.more = true
 	return false, nil
+}
+
+// replacedOf reads the items of a part and which of them are replaced.
+func (w *writer) replacedOf(ctx context.Context, part int64) (r replaced, err error) {
+	r.of = part
+	var packed, docs []byte
+	if _, err := w.scan(ctx, "SELECT rows FROM item WHERE part=?", []any{part}, &packed); err != nil {
+		return r, err
+	}
+	if r.items = packed; len(packed)%itemBytes != 0 {
+		return r, errOther
+	}
+	is, err := w.scan(ctx, "SELECT docs FROM replaced WHERE part=?", []any{part}, &docs)
+	if is {
+		err = r.docs.unpack(docs)
+	}
+	return r, err
 }
 
 func (w *writer) putReplaced(ctx context.Context) error {
@@ -315,42 +414,43 @@ func (w *writer) putReplaced(ctx context.Context) error {
 
 // beginYoung empties the young part. What FTS5 has of its documents stays, so the next has another number.
 func beginYoung(ctx context.Context, q querier, before, part int64) error {
-	for _, table := range []string{"young", "replaced", "list WHERE part=?1", "part WHERE part=?1"} {
+	for _, table := range []string{"replaced", "list WHERE part=?1", "common WHERE part=?1", "item WHERE part=?1", "bounds WHERE part=?1", "times WHERE part=?1", "part WHERE part=?1"} {
 		if _, err := q.ExecContext(ctx, "DELETE FROM "+table, before); err != nil {
 			return err
 		}
 	}
-	_, err := q.ExecContext(ctx, "INSERT INTO part VALUES(?,?,?)", part, 0, (&set{}).pack())
-	return err
+	for table, values := range map[string][]any{"part": {part, 0, (&set{}).pack()}, "item": {part, []byte{}}, "bounds": {part, []byte{}}, "times": {part, []byte{}}, "common": {part, []byte{}}} {
+		if _, err := q.ExecContext(ctx, "INSERT INTO "+table+" VALUES(?"+strings.Repeat(",?", len(values)-1)+")", values...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-func (w *writer) putItem(ctx context.Context, n, doc int64, r *row) error {
-	var west, south, east, north, start, until any
+// putReach adds a document to the R*Trees, but one of the young part, whose items are few enough to be compared each.
+func (w *writer) putReach(ctx context.Context, doc int64, r *row) error {
+	if w.young != 0 {
+		return nil
+	}
 	if r.located {
-		west, south, east, north = r.bounds[0], r.bounds[1], r.bounds[2], r.bounds[3]
 		for i, b := range r.bounds.Parts() {
 			id := 2*doc + int64(i)
 			if w.fresh {
 				w.boxes = append(w.boxes, outward(id, b[0], b[2], b[1], b[3]))
-			} else if w.young != 0 {
-				break // its items are few enough to be compared each
 			} else if err := w.exec(ctx, "INSERT INTO box VALUES(?,?,?,?,?)", id, b[0], b[2], b[1], b[3]); err != nil {
 				return err
 			}
 		}
 	}
-	if r.timed {
-		start, until = r.span.Start.UnixMilli(), r.span.End.UnixMilli()
-		first, last := days(r.span)
-		if w.fresh {
-			w.span = append(w.span, outward(doc, first, last))
-		} else if w.young == 0 {
-			if err := w.exec(ctx, "INSERT INTO span VALUES(?,?,?)", doc, first, last); err != nil {
-				return err
-			}
-		}
+	if !r.timed {
+		return nil
 	}
-	return w.exec(ctx, "INSERT INTO "+w.table()+" VALUES(?,?,?,?,?,?,?,?,?)", n, doc, r.digest, west, south, east, north, start, until)
+	first, last := days(r.span)
+	if w.fresh {
+		w.span = append(w.span, outward(doc, first, last))
+		return nil
+	}
+	return w.exec(ctx, "INSERT INTO span VALUES(?,?,?)", doc, first, last)
 }
 
 // days are the ends of a span in days.
@@ -371,58 +471,4 @@ func (w *writer) putTags(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// row is what of a document is written.
-type row struct {
-	keys, tags  []string
-	label, more string // what has several words, for phrases
-	bounds      query.Box
-	located     bool
-	span        query.Span
-	timed       bool
-	digest      int64
-}
-
-// between parts values: no word that is looked for holds it.
-const between = " \ue000 "
-
-func (d *document) row() *row {
-	r := &row{bounds: d.bounds, located: d.located, span: d.span, timed: d.timed, digest: d.digest}
-	for _, t := range d.terms {
-		r.keys = append(r.keys, t.key())
-		if t.facet == facetTag {
-			r.tags = append(r.tags, t.value)
-		}
-	}
-	if d.alike != "" {
-		r.keys = append(r.keys, keyAlike+d.alike)
-	}
-	var more strings.Builder
-	add := func(i int, text string) {
-		words := query.Words(text)
-		for _, word := range words {
-			if r.keys = append(r.keys, keyWord+word); i == 0 {
-				r.keys = append(r.keys, keyLabel+word)
-			}
-		}
-		switch {
-		case len(words) < 2: // no phrase
-		case i == 0:
-			r.label = strings.Join(words, " ")
-		default:
-			more.WriteString(strings.Join(words, " ") + between)
-		}
-	}
-	for i, f := range d.fields {
-		if hasWords(f.name) {
-			r.keys = append(r.keys, valueKey(f.text))
-		}
-		add(i, f.text)
-	}
-	for _, name := range d.files {
-		add(1, shownName(name))
-	}
-	r.more = more.String()
-	return r
 }

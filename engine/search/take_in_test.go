@@ -1,0 +1,64 @@
+package search_test
+
+import (
+	"context"
+	crand "crypto/rand"
+	"database/sql"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+
+	"bagpipe/engine"
+	"bagpipe/engine/query"
+	"bagpipe/engine/search"
+	"bagpipe/layout"
+)
+
+// TestSearchAnswersBeforeChangesAreTakenIn: the search that finds the young part crowded answers from it; then it is
+// taken into the others, of which none names a document of it, and the answers stay.
+func TestSearchAnswersBeforeChangesAreTakenIn(t *testing.T) {
+	l := &library{TB: t, Rand: rand.New(rand.NewPCG(1, 0)), root: filepath.Join(t.TempDir(), "ws"), large: true}
+	l.must(engine.Init(context.Background(), l.root, l.options(false)))
+	for range 400 {
+		id, err := layout.NewItemID(crand.Reader)
+		l.must(err)
+		l.items = append(l.items, id)
+	}
+	young := func() (docs, replaced int) {
+		db, err := sql.Open("sqlite", "file:"+filepath.Join(l.root, layout.SearchDir, "index.db")+"?vfs=bagpipe")
+		l.must(err)
+		l.must(db.QueryRow("SELECT next, (SELECT count(*) FROM replaced) FROM part ORDER BY part DESC LIMIT 1").Scan(&docs, &replaced))
+		l.must(db.Close())
+		return docs, replaced
+	}
+	l.do(false, func(e *engine.Engine) {
+		l.commit(e, l.items[20:], false)
+		l.find(e, query.Query{}, 0)
+		l.commit(e, l.items[:60], false)
+		l.commit(e, l.items[60:70], true)
+		l.find(e, query.Query{}, 0)
+	})
+	if docs, replaced := young(); docs < 50 || replaced == 0 {
+		t.Fatalf("the young part has %d documents in place of those of %d parts", docs, replaced)
+	}
+	l.do(false, func(e *engine.Engine) {
+		l.commit(e, l.items[70:110], false)
+		shown := false
+		l.must(e.Search.Find(t.Context(), query.Query{}, 0, func(search.Hit) bool {
+			if !shown {
+				if docs, _ := young(); docs < 80 {
+					t.Errorf("while the first item is shown, the young part has %d documents", docs)
+				}
+			}
+			shown = true
+			return true
+		}))
+	}) // which ends what goes on behind the search
+	if docs, replaced := young(); docs != 0 || replaced != 0 {
+		t.Errorf("the young part still has %d documents in place of those of %d parts", docs, replaced)
+	}
+	l.same(40)
+	if l.built != 0 {
+		t.Errorf("the index was built %d times", l.built)
+	}
+}
