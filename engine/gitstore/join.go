@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"bagpipe/engine/gitstore/internal/ref"
@@ -20,6 +19,9 @@ var safely = []string{"-c", "core.fsync=all", "-c", "fastimport.unpackLimit=1"}
 // Base is a commit that two histories have in common, the same for both orders; zero: they
 // are unrelated.
 func (s *Store) Base(ctx context.Context, a, b Hash) (Hash, error) {
+	if base, err := s.ancestry.Base(a, b); err == nil {
+		return base, nil
+	}
 	out, err := s.repo.GitSays(ctx, "merge-base", "--all", a.String(), b.String())
 	if err != nil {
 		if ctx.Err() == nil && len(bytes.TrimSpace(out)) == 0 {
@@ -28,6 +30,16 @@ func (s *Store) Base(ctx context.Context, a, b Hash) (Hash, error) {
 		return Hash{}, fmt.Errorf("git merge-base: %w: %s", err, bytes.TrimSpace(out))
 	}
 	return ParseHash(slices.Min(strings.Fields(string(out))))
+}
+
+// Beyond gives the commits that lead to tip and not to since, parents first; since may be zero: to none.
+func (s *Store) Beyond(ctx context.Context, tip, since Hash) ([]Hash, error) {
+	if !since.IsZero() {
+		if all, err := s.ancestry.Beyond(tip, since); err == nil {
+			return all, nil
+		}
+	}
+	return ParentsFirst(ctx, s.repo.Root, tip, since)
 }
 
 // JoinerEmail is the address of who commits joins, the same at every site.
@@ -40,17 +52,13 @@ func (s *Store) JoinCommit(ctx context.Context, parents [2]Hash, over Hash, file
 	if err != nil {
 		return Hash{}, err
 	}
-	when, err := gitSays(ctx, s.repo.Root, nil, "log", "--no-walk", "--format=%ct", parents[0].String(), parents[1].String())
-	if err != nil {
-		return Hash{}, err
-	}
 	var last int64
-	for t := range strings.FieldsSeq(string(when)) {
-		seconds, err := strconv.ParseInt(t, 10, 64)
+	for _, p := range parents {
+		c, err := s.repo.DB.ReadCommit(p)
 		if err != nil {
 			return Hash{}, err
 		}
-		last = max(last, seconds)
+		last = max(last, c.Committer.When.Unix())
 	}
 	var in bytes.Buffer
 	fmt.Fprintf(&in, "commit refs/bagpipe/joined\nmark :1\ncommitter Bagpipe <%s> %d +0000\ndata %d\n%s\nfrom %s\nmerge %s\n",

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"bagpipe/engine/gitstore/internal/follow"
+	"bagpipe/engine/gitstore/internal/history"
 	"bagpipe/engine/gitstore/internal/maintain"
 	"bagpipe/engine/gitstore/internal/ref"
 	"bagpipe/engine/gitstore/internal/repo"
@@ -21,6 +22,7 @@ type Store struct {
 	owner      *owner
 	maintainer *maintain.Maintainer
 	follower   *follow.Follower // nil without Options.Follow
+	ancestry   *history.Ancestry
 
 	stop     chan struct{} // closed by Close
 	stopOnce sync.Once
@@ -58,7 +60,7 @@ func open(root string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{repo: r, opts: o, stop: make(chan struct{})}
+	s := &Store{repo: r, opts: o, ancestry: history.NewAncestry(r), stop: make(chan struct{})}
 	s.known.tip.Store(&Hash{})
 	s.maintainer = maintain.New(r, func() Hash { return *s.known.tip.Load() })
 	if err := ref.MendHead(r); err != nil {

@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"container/list"
 	"context"
 	"math"
 
@@ -55,66 +54,30 @@ func (g *Guard) compareEnds(ctx context.Context, w window, seed *branch, one []g
 // commitsOf lists what is reached from w.to and not from w.from, parents first.
 // Of a window of more than most it makes one nameless commit, committed as its last.
 func (g *Guard) commitsOf(ctx context.Context, w window, most int) ([]gitstore.Commit, error) {
-	if w.from == w.to {
-		return nil, nil
+	between, err := g.ledger.Store.Beyond(ctx, w.to, w.from)
+	if err != nil {
+		return nil, err
 	}
-	found, seen := map[gitstore.Hash]gitstore.Commit{}, 0
-	old, wanted := map[gitstore.Hash]bool{w.from: true}, map[gitstore.Hash]bool{w.to: true}
-	for c, err := range g.ledger.Store.History(ctx, gitstore.HistoryOptions{From: w.to}) {
-		if err != nil {
+	if len(between) > most {
+		last, err := g.commit(w.to)
+		return []gitstore.Commit{{Hash: w.to, Parents: []gitstore.Hash{w.from}, Committer: last.Committer}}, err
+	}
+	commits := make([]gitstore.Commit, len(between))
+	for i, h := range between {
+		if commits[i], err = g.commit(h); err != nil {
 			return nil, err
 		}
-		delete(wanted, c.Hash)
-		for _, p := range c.Parents {
-			if old[c.Hash] {
-				old[p] = true
-				delete(wanted, p)
-			} else if !old[p] {
-				wanted[p] = true
-			}
-		}
-		if !old[c.Hash] {
-			found[c.Hash] = c
-		}
-		if len(wanted) == 0 {
-			break
-		}
-		if seen++; len(found) > most || seen/4 > most { // a branch that forked very long ago
-			return []gitstore.Commit{{Hash: w.to, Parents: []gitstore.Hash{w.from}, Committer: found[w.to].Committer}}, nil
-		}
 	}
-	return parentsFirst(found, w.to), nil
+	return commits, ctx.Err()
+}
+
+func (g *Guard) commit(h gitstore.Hash) (gitstore.Commit, error) {
+	v, err := g.ledger.Store.At(h)
+	if err != nil {
+		return gitstore.Commit{}, err
+	}
+	return v.About()
 }
 
 // nameless reports whether a commit stands for a window that was too long.
 func nameless(c gitstore.Commit) bool { return c.Author == (gitstore.Signature{}) }
-
-// parentsFirst orders the commits that lead to tip.
-func parentsFirst(found map[gitstore.Hash]gitstore.Commit, tip gitstore.Hash) []gitstore.Commit {
-	var order []gitstore.Commit
-	seen := map[gitstore.Hash]bool{}
-	stack := list.New()
-	stack.PushBack(tip)
-	for stack.Len() > 0 {
-		h := stack.Back().Value.(gitstore.Hash)
-		c, ok := found[h]
-		ready := true
-		if ok && !seen[h] {
-			for _, p := range c.Parents {
-				if _, in := found[p]; in && !seen[p] {
-					stack.PushBack(p)
-					ready = false
-				}
-			}
-		}
-		if !ready {
-			continue
-		}
-		stack.Remove(stack.Back())
-		if ok && !seen[h] {
-			seen[h] = true
-			order = append(order, c)
-		}
-	}
-	return order
-}

@@ -34,11 +34,8 @@ func (g *Guard) Review(ctx context.Context, from gitstore.Hash, commits []gitsto
 	}
 	read := make([]gitstore.Commit, len(commits))
 	for i, h := range commits {
-		v, err := g.ledger.Store.At(h)
-		if err == nil {
-			read[i], err = v.About()
-		}
-		if err != nil {
+		var err error
+		if read[i], err = g.commit(h); err != nil {
 			return nil, err
 		}
 	}

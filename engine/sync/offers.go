@@ -128,7 +128,7 @@ func (s *Syncer) takeOffer(ctx context.Context, o gitstore.Offer) (refused strin
 
 // unlawful says what in the commits that lead to theirs, and not to ours, is to stay out.
 func (s *Syncer) unlawful(ctx context.Context, ours, base, theirs gitstore.Hash) (string, error) {
-	commits, err := gitstore.ParentsFirst(ctx, s.ledger.Root, theirs, ours)
+	commits, err := s.ledger.Store.Beyond(ctx, theirs, ours)
 	if err != nil {
 		return "", err
 	}
