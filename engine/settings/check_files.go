@@ -183,10 +183,8 @@ func (t overlay) List(dir string) ([]gitstore.Entry, error) {
 // was as wrong at the commit before, in a file that the push leaves as it was, is no mistake
 // of the push. before may be empty. Schedules whose time is past are doubts: another site may have made them in time.
 func CheckPushed(ctx context.Context, root, before, commit string, robots map[layout.Name]steps.Builtin, at time.Time) (mistakes, doubts []error, err error) {
-	if large, err := gitstore.LargeRecord(ctx, root, before, commit); err != nil {
-		return nil, nil, err
-	} else if large != "" {
-		return []error{&layout.FileError{File: large, Text: "is larger than any record of an item"}}, nil, nil
+	if mistakes, _, err := CheckRecords(ctx, root, before, commit, robots, at); len(mistakes) > 0 || err != nil {
+		return mistakes, nil, err
 	}
 	now, mistakes, err := checkCommit(ctx, root, commit, robots)
 	if err != nil {
@@ -209,6 +207,15 @@ func CheckPushed(ctx context.Context, root, before, commit string, robots map[la
 		return errors.As(m, &at) && bytes.Equal(now[at.File], then[at.File]) &&
 			slices.ContainsFunc(old, func(o error) bool { return o.Error() == m.Error() })
 	}), doubts, nil
+}
+
+// CheckRecords is what CheckPushed finds where a push leaves the settings as they were.
+func CheckRecords(ctx context.Context, root, before, commit string, _ map[layout.Name]steps.Builtin, _ time.Time) (mistakes, doubts []error, err error) {
+	large, err := gitstore.LargeRecord(ctx, root, before, commit)
+	if large != "" {
+		mistakes = []error{&layout.FileError{File: large, Text: "is larger than any record of an item"}}
+	}
+	return mistakes, nil, err
 }
 
 // pushedPast doubts schedules that a push brings, or gives another time, and whose time is past.

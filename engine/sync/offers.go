@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"bagpipe/engine/fault"
@@ -163,7 +164,13 @@ func (s *Syncer) unlawful(ctx context.Context, ours, base, theirs gitstore.Hash)
 // sound refuses settings that cannot be used once a branch is joined: those of the branch, or lines that
 // the history has changed as well.
 func (s *Syncer) sound(ctx context.Context, tip, to gitstore.Hash) error {
-	mistakes, _, err := settings.CheckPushed(ctx, s.ledger.Root, tip.String(), to.String(), steps.Builtins(), s.ledger.Now())
+	check := settings.CheckPushed
+	if same, err := s.sameSettings(tip, to); err != nil {
+		return err
+	} else if same {
+		check = settings.CheckRecords
+	}
+	mistakes, _, err := check(ctx, s.ledger.Root, tip.String(), to.String(), steps.Builtins(), s.ledger.Now())
 	if err != nil || len(mistakes) == 0 {
 		return err
 	}
@@ -172,6 +179,22 @@ func (s *Syncer) sound(ctx context.Context, tip, to gitstore.Hash) error {
 		return fault.New(fault.Refused, fmt.Sprintf("%s:%d: the history has changed these lines, too: merge it into the branch, and push that again", at.File, at.Line))
 	}
 	return fault.New(fault.Refused, mistakes[0].Error())
+}
+
+// sameSettings reports whether two commits differ in the records of items alone.
+func (s *Syncer) sameSettings(a, b gitstore.Hash) (bool, error) {
+	var of [2][]gitstore.Entry
+	for i, h := range []gitstore.Hash{a, b} {
+		v, err := s.ledger.Store.At(h)
+		if err == nil {
+			of[i], err = v.List("")
+		}
+		if err != nil {
+			return false, err
+		}
+		of[i] = slices.DeleteFunc(of[i], func(e gitstore.Entry) bool { return e.Name == layout.ItemsDir })
+	}
+	return slices.Equal(of[0], of[1]), nil
 }
 
 // dropRemote removes at a remote the branches that are joined, which it has been told of.

@@ -135,7 +135,7 @@ func (s *Syncer) join(ctx context.Context, a, b gitstore.Hash) (gitstore.Hash, e
 // the tip and what it is to become; its error keeps the branch where it is.
 func (s *Syncer) take(ctx context.Context, theirs gitstore.Hash, ask func(ctx context.Context, tip, to gitstore.Hash) error) (did bool, err error) {
 	known := map[gitstore.Hash]gitstore.Hash{} // joins by the tip they began from
-	onto := func(tip gitstore.Hash) (gitstore.Hash, error) {
+	onto := func(ctx context.Context, tip gitstore.Hash) (gitstore.Hash, error) {
 		to, ok := known[tip]
 		if !ok {
 			var err error
@@ -157,7 +157,7 @@ func (s *Syncer) take(ctx context.Context, theirs gitstore.Hash, ask func(ctx co
 	if err != nil {
 		return false, err
 	}
-	if to, err := onto(v.Commit()); err != nil || to == v.Commit() { // while others go on
+	if to, err := onto(ctx, v.Commit()); err != nil || to == v.Commit() { // while others go on
 		return false, err
 	}
 	_, err = s.ledger.Store.Land(ctx, onto)

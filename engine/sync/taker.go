@@ -13,8 +13,8 @@ import (
 
 // The rules are: an engine that watches takes the branches for/NAME as they come, and has the lock of
 // takerLock meanwhile. It knows the history up to its tip, where another process had to look at all
-// that the engine did since; so the hook that is told of a push lets it, and takes them itself where no
-// engine has the lock, or none came to them in time.
+// that the engine did since, with the lock of all branches meanwhile; so the hook that is told of a push lets it,
+// for a while, and takes them itself where no engine has the lock.
 
 const (
 	takerLock = layout.StateDir + "/offers.taker"
@@ -22,7 +22,8 @@ const (
 	takerLook = 50 * time.Millisecond
 	// takerRest is how often it looks at all of them, such as those that it did not see come.
 	takerRest = time.Second
-	// takerPatience is how long a hook lets an engine that does not come to any branch.
+	// takerPatience is how long a hook waits for an engine that does not come to any branch; and six times that for
+	// one which is at others.
 	takerPatience = 10 * time.Second
 )
 
@@ -59,8 +60,8 @@ func (s *Syncer) taker() *flock.Flock {
 	return flock.New(s.ledger.Path(takerLock), flock.SetPermissions(0o666))
 }
 
-// AwaitTaken waits while an engine is at own branches for/NAME, and reports whether it took or refused
-// all that are named.
+// AwaitTaken waits until the engine that is at own branches for/NAME took or refused all that are named, or does not come
+// to them in time; false: there is no such engine, and they still wait.
 func (s *Syncer) AwaitTaken(ctx context.Context, branches []string) bool {
 	refused := func() time.Time {
 		info, err := os.Stat(s.ledger.Path(refusals))
@@ -71,18 +72,15 @@ func (s *Syncer) AwaitTaken(ctx context.Context, branches []string) bool {
 	}
 	lock := s.taker()
 	defer lock.Close()
-	var read time.Time // of the refusals
+	var read, asked time.Time // of the refusals, and when git was asked
 	begin := time.Now()
 	for moved, at := begin, gitstore.OffersAt(s.ledger.Root); time.Since(moved) < takerPatience && time.Since(begin) < 6*takerPatience && ctx.Err() == nil; time.Sleep(takerLook / 2) {
 		left := false
 		for _, b := range branches {
 			left = left || gitstore.HasOffer(s.ledger.Root, b)
 		}
-		if !left {
-			return waiting(ctx, s.ledger.Root, branches) == 0 // git may have packed it away
-		}
-		if is := refused(); !is.Equal(read) {
-			read = is
+		if is := refused(); !is.Equal(read) || !left && time.Since(asked) > takerRest { // git may have packed them away
+			read, asked = is, time.Now()
 			if waiting(ctx, s.ledger.Root, branches) == 0 {
 				return true
 			}
@@ -94,7 +92,7 @@ func (s *Syncer) AwaitTaken(ctx context.Context, branches []string) bool {
 			moved, at = time.Now(), now
 		}
 	}
-	return false
+	return true
 }
 
 // waiting counts the own branches of those named that stand and were not refused.
