@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"bagpipe/engine/gitstore/internal/trees"
 	"bagpipe/layout"
 )
 
@@ -118,20 +119,47 @@ func LargeRecord(ctx context.Context, root, before, commit string) (name string,
 	if err != nil {
 		return "", err
 	}
-	var names []string
-	var hashes bytes.Buffer
+	records := map[string]string{}
 	for fields := strings.Split(string(list), "\x00"); len(fields) > 0; {
 		about, changed := strings.CutPrefix(fields[0], ":")
 		fields = fields[1:]
 		if changed && len(fields) > 0 { // :MODE MODE HASH HASH STATUS, and the name in a field of its own
 			about, fields = strings.Fields(about)[3]+"\t"+fields[0], fields[1:]
 		}
-		hash, p, is := strings.Cut(about, "\t")
-		if _, rest, ok := layout.ItemOfPath(p); !is || !ok || path.Ext(rest) != ".json" || rest == layout.InventoryJSON {
-			continue
+		if hash, p, is := strings.Cut(about, "\t"); is {
+			records[p] = hash[strings.LastIndexByte(hash, ' ')+1:]
 		}
-		names = append(names, p)
-		hashes.WriteString(hash[strings.LastIndexByte(hash, ' ')+1:] + "\n")
+	}
+	return largeOf(ctx, root, records)
+}
+
+// LargeRecord is the function LargeRecord, of two commits of the store.
+func (s *Store) LargeRecord(ctx context.Context, before, commit Hash) (name string, err error) {
+	records := map[string]string{}
+	err = trees.DiffCommits(s.repo.DB, before, commit, func(path string, blob Hash) error {
+		if !blob.IsZero() {
+			records[path] = blob.String()
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		return "", err
+	}
+	return largeOf(ctx, s.repo.Root, records)
+}
+
+// largeOf is LargeRecord of files, each with the name of its blob.
+func largeOf(ctx context.Context, root string, files map[string]string) (string, error) {
+	var names []string
+	var hashes bytes.Buffer
+	for _, p := range slices.Sorted(maps.Keys(files)) {
+		if _, rest, ok := layout.ItemOfPath(p); ok && path.Ext(rest) == ".json" && rest != layout.InventoryJSON {
+			names = append(names, p)
+			hashes.WriteString(files[p] + "\n")
+		}
+	}
+	if len(names) == 0 {
+		return "", nil
 	}
 	sizes, err := gitSays(ctx, root, hashes.Bytes(), "cat-file", "--batch-check=%(objectsize)")
 	if err != nil {

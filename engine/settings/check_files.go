@@ -183,8 +183,10 @@ func (t overlay) List(dir string) ([]gitstore.Entry, error) {
 // was as wrong at the commit before, in a file that the push leaves as it was, is no mistake
 // of the push. before may be empty. Schedules whose time is past are doubts: another site may have made them in time.
 func CheckPushed(ctx context.Context, root, before, commit string, robots map[layout.Name]steps.Builtin, at time.Time) (mistakes, doubts []error, err error) {
-	if mistakes, _, err := CheckRecords(ctx, root, before, commit, robots, at); len(mistakes) > 0 || err != nil {
-		return mistakes, nil, err
+	if large, err := gitstore.LargeRecord(ctx, root, before, commit); err != nil {
+		return nil, nil, err
+	} else if large != "" {
+		return []error{TooLarge(large)}, nil, nil
 	}
 	now, mistakes, err := checkCommit(ctx, root, commit, robots)
 	if err != nil {
@@ -209,13 +211,9 @@ func CheckPushed(ctx context.Context, root, before, commit string, robots map[la
 	}), doubts, nil
 }
 
-// CheckRecords is what CheckPushed finds where a push leaves the settings as they were.
-func CheckRecords(ctx context.Context, root, before, commit string, _ map[layout.Name]steps.Builtin, _ time.Time) (mistakes, doubts []error, err error) {
-	large, err := gitstore.LargeRecord(ctx, root, before, commit)
-	if large != "" {
-		mistakes = []error{&layout.FileError{File: large, Text: "is larger than any record of an item"}}
-	}
-	return mistakes, nil, err
+// TooLarge is the mistake of a push that brings a record larger than any is.
+func TooLarge(record string) error {
+	return &layout.FileError{File: record, Text: "is larger than any record of an item"}
 }
 
 // pushedPast doubts schedules that a push brings, or gives another time, and whose time is past.

@@ -164,13 +164,16 @@ func (s *Syncer) unlawful(ctx context.Context, ours, base, theirs gitstore.Hash)
 // sound refuses settings that cannot be used once a branch is joined: those of the branch, or lines that
 // the history has changed as well.
 func (s *Syncer) sound(ctx context.Context, tip, to gitstore.Hash) error {
-	check := settings.CheckPushed
 	if same, err := s.sameSettings(tip, to); err != nil {
 		return err
 	} else if same {
-		check = settings.CheckRecords
+		large, err := s.ledger.Store.LargeRecord(ctx, tip, to)
+		if large != "" {
+			err = fault.New(fault.Refused, settings.TooLarge(large).Error())
+		}
+		return err
 	}
-	mistakes, _, err := check(ctx, s.ledger.Root, tip.String(), to.String(), steps.Builtins(), s.ledger.Now())
+	mistakes, _, err := settings.CheckPushed(ctx, s.ledger.Root, tip.String(), to.String(), steps.Builtins(), s.ledger.Now())
 	if err != nil || len(mistakes) == 0 {
 		return err
 	}

@@ -3,6 +3,7 @@ package sync
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -30,7 +31,7 @@ const (
 // KeepTaking joins the branches for/NAME as they come, until the context ends, and tells what became
 // of those that it looked at.
 func (s *Syncer) KeepTaking(ctx context.Context, tell func([]Offered, error)) {
-	lock := s.taker()
+	lock := taker(s.ledger.Root)
 	defer lock.Close()
 	tick := time.NewTicker(takerLook)
 	defer tick.Stop()
@@ -56,39 +57,39 @@ func (s *Syncer) KeepTaking(ctx context.Context, tell func([]Offered, error)) {
 }
 
 // taker is the lock of who takes branches as they come. People of other accounts push, too.
-func (s *Syncer) taker() *flock.Flock {
-	return flock.New(s.ledger.Path(takerLock), flock.SetPermissions(0o666))
+func taker(root string) *flock.Flock {
+	return flock.New(filepath.Join(root, takerLock), flock.SetPermissions(0o666))
 }
 
-// AwaitTaken waits until the engine that is at own branches for/NAME took or refused all that are named, or does not come
-// to them in time; false: there is no such engine, and they still wait.
-func (s *Syncer) AwaitTaken(ctx context.Context, branches []string) bool {
+// AwaitTaken waits until the engine that is at the branches for/NAME of the workspace at root took or refused all that are
+// named, or does not come to them in time; false: there is no such engine, and they still wait. It opens no workspace.
+func AwaitTaken(ctx context.Context, root string, branches []string) bool {
 	refused := func() time.Time {
-		info, err := os.Stat(s.ledger.Path(refusals))
+		info, err := os.Stat(filepath.Join(root, refusals))
 		if err != nil {
 			return time.Time{}
 		}
 		return info.ModTime()
 	}
-	lock := s.taker()
+	lock := taker(root)
 	defer lock.Close()
 	var read, asked time.Time // of the refusals, and when git was asked
 	begin := time.Now()
-	for moved, at := begin, gitstore.OffersAt(s.ledger.Root); time.Since(moved) < takerPatience && time.Since(begin) < 6*takerPatience && ctx.Err() == nil; time.Sleep(takerLook / 2) {
+	for moved, at := begin, gitstore.OffersAt(root); time.Since(moved) < takerPatience && time.Since(begin) < 6*takerPatience && ctx.Err() == nil; time.Sleep(takerLook / 2) {
 		left := false
 		for _, b := range branches {
-			left = left || gitstore.HasOffer(s.ledger.Root, b)
+			left = left || gitstore.HasOffer(root, b)
 		}
 		if is := refused(); !is.Equal(read) || !left && time.Since(asked) > takerRest { // git may have packed them away
 			read, asked = is, time.Now()
-			if waiting(ctx, s.ledger.Root, branches) == 0 {
+			if waiting(ctx, root, branches) == 0 {
 				return true
 			}
 		}
 		if free, err := lock.TryRLock(); err != nil || free {
 			return false // no engine has it
 		}
-		if now := gitstore.OffersAt(s.ledger.Root); !now.Equal(at) { // it is at others
+		if now := gitstore.OffersAt(root); !now.Equal(at) { // it is at others
 			moved, at = time.Now(), now
 		}
 	}

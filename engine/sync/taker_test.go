@@ -1,7 +1,9 @@
 package sync_test
 
 import (
+	"bytes"
 	"context"
+	"crypto/rand"
 	"testing"
 	"time"
 
@@ -19,7 +21,7 @@ func TestWhoPushedWaitsForTheEngine(t *testing.T) {
 	}
 	push("for/good", map[string][]byte{"docs/note.txt": []byte("a note\n")})
 	begin := time.Now()
-	if s.AwaitTaken(ctx, []string{"for/good"}) || time.Since(begin) > 5*time.Second || !gitstore.HasOffer(w.e.Root(), "for/good") {
+	if sync.AwaitTaken(ctx, w.e.Root(), []string{"for/good"}) || time.Since(begin) > 5*time.Second || !gitstore.HasOffer(w.e.Root(), "for/good") {
 		t.Errorf("without an engine: waited for %v", time.Since(begin))
 	}
 
@@ -41,7 +43,7 @@ func TestWhoPushedWaitsForTheEngine(t *testing.T) {
 	}
 	push("for/bad", map[string][]byte{layout.SettingsFile: []byte("schema: 1\nno-such-key: 1\n")})
 	push("for/more", map[string][]byte{"docs/other.txt": []byte("another\n")})
-	if !s.AwaitTaken(ctx, []string{"for/bad", "for/more"}) {
+	if !sync.AwaitTaken(ctx, w.e.Root(), []string{"for/bad", "for/more"}) {
 		t.Error("what the engine took or refused is waited for without end")
 	}
 	if there, err := sync.Offers(ctx, w.e.Root()); err != nil || len(there) != 1 || there[0].Branch != "for/bad" || there[0].Refused == "" {
@@ -49,7 +51,27 @@ func TestWhoPushedWaitsForTheEngine(t *testing.T) {
 	}
 	stop()
 	<-ended
-	if !s.AwaitTaken(ctx, []string{"for/gone"}) {
+	if !sync.AwaitTaken(ctx, w.e.Root(), []string{"for/gone"}) {
 		t.Error("what does not stand is waited for")
+	}
+}
+
+// A record larger than any is stays out, though it compresses to nothing.
+func TestTooLargeARecordStaysOut(t *testing.T) {
+	w := newWorld(t)
+	s, ctx := sync.New(w.e.Ledger, w.e.Guard), context.Background()
+	id, err := layout.NewItemID(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := layout.ItemDir(id) + "/" + layout.ExecutionJSON
+	w.git(nil, "update-ref", "refs/heads/for/large", w.commit(w.base, map[string][]byte{name: bytes.Repeat([]byte(" "), 33<<20)}).String())
+	looked, err := s.TakeOffers(ctx, false)
+	if err != nil || len(looked) != 1 || looked[0].Refused == "" {
+		t.Errorf("%+v, %v", looked, err)
+	}
+	large, err := w.e.Ledger.Store.LargeRecord(ctx, w.base, w.commit(w.base, map[string][]byte{name: bytes.Repeat([]byte(" "), 33<<20)}))
+	if err != nil || large != name {
+		t.Errorf("%q is large, %v", large, err)
 	}
 }

@@ -246,7 +246,16 @@ type Sync struct {
 }
 
 // Run syncs with every remote.
-func (c *Sync) Run(ctx context.Context, on *screen.Screen, open Open) error {
+func (c *Sync) Run(ctx context.Context, on *screen.Screen, open Open, around screen.Around) error {
+	if len(c.Pushed) > 0 {
+		root, err := engine.Find(string(around))
+		if err != nil {
+			return err
+		}
+		if sync.AwaitTaken(ctx, root, c.Pushed) {
+			return tellPushed(ctx, on, root, c.Pushed)
+		}
+	}
 	return open.plain(ctx, func(e *engine.Engine) error {
 		if c.Offers {
 			return takeOffers(ctx, on, e, c.Pushed)
@@ -275,25 +284,30 @@ func (c *Sync) Run(ctx context.Context, on *screen.Screen, open Open) error {
 	})
 }
 
-// takeOffers is what who pushed sees. Of many who push at once one has what all pushed joined, and
-// each is told of the own branches: those that are not there any more are joined. Hooks of earlier
-// versions do not say which were pushed, and tell of all that were looked at.
+// takeOffers is what who pushed sees where no engine takes branches. Of many who push at once one has what all pushed
+// joined. Hooks of earlier versions do not say which were pushed, and tell of all that were looked at.
 func takeOffers(ctx context.Context, on *screen.Screen, e *engine.Engine, pushed []string) error {
-	var looked []sync.Offered
-	if s := sync.New(e.Ledger, e.Guard); len(pushed) == 0 || !s.AwaitTaken(ctx, pushed) {
-		var err error
-		if looked, err = s.TakeOffers(ctx, false); err != nil {
-			return err
-		}
+	looked, err := sync.New(e.Ledger, e.Guard).TakeOffers(ctx, false)
+	if err != nil {
+		return err
 	}
-	there, err := sync.Offers(ctx, e.Root(), pushed...)
-	if len(pushed) == 0 && len(looked) == 0 && len(there) == 0 { // another process was quicker
+	if len(pushed) > 0 {
+		return tellPushed(ctx, on, e.Root(), pushed)
+	}
+	there, err := sync.Offers(ctx, e.Root())
+	if len(looked) == 0 && len(there) == 0 { // another process was quicker
 		fmt.Fprintln(on.Out, "joined")
 	}
-	if len(pushed) == 0 {
-		for _, o := range looked {
-			fmt.Fprintln(on.Out, OfferText(o))
-		}
+	for _, o := range looked {
+		fmt.Fprintln(on.Out, OfferText(o))
+	}
+	return err
+}
+
+// tellPushed says what became of own branches: those that are not there any more are joined.
+func tellPushed(ctx context.Context, on *screen.Screen, root string, pushed []string) error {
+	there, err := sync.Offers(ctx, root, pushed...)
+	if err != nil {
 		return err
 	}
 	waiting := map[string]sync.Offered{}
@@ -309,7 +323,7 @@ func takeOffers(ctx context.Context, on *screen.Screen, e *engine.Engine, pushed
 		o.Branch = b
 		fmt.Fprintln(on.Out, OfferText(o))
 	}
-	return err
+	return nil
 }
 
 // OfferText says what became of a branch for/NAME.
