@@ -7,18 +7,20 @@ import (
 
 // room is how many attempts a worker may have: its slots, and those claimed ahead. A pull waits only where there is
 // room for what it may bring, so that no offer is pulled to be given back at once; pulls of one class count against
-// each other, and not against those of other classes, which may bring nothing for long.
+// each other, and not against those of other classes, which may bring nothing for long. While pulls of a class bring nothing one
+// waits alone: the server looks at all that wait whenever it has delivered what there was.
 type room struct {
 	most int
 
 	mu      sync.Mutex // guards the rest
 	taken   int
-	pulling map[string]int // pulls under way, by class
-	freed   chan struct{}  // closed when there may be more room
+	pulling map[string]int  // pulls under way, by class
+	brings  map[string]bool // by class: the last pull that ended brought an offer
+	freed   chan struct{}   // closed when there may be more room
 }
 
 func newRoom(most int) *room {
-	return &room{most: most, pulling: map[string]int{}, freed: make(chan struct{})}
+	return &room{most: most, pulling: map[string]int{}, brings: map[string]bool{}, freed: make(chan struct{})}
 }
 
 // await calls try, with r.mu held, until it answers true or ctx ends.
@@ -41,7 +43,7 @@ func (r *room) await(ctx context.Context, try func() bool) bool {
 // pull waits until there is room for one more pull of a class; pulled ends it.
 func (r *room) pull(ctx context.Context, class string) bool {
 	return ctx.Err() == nil && r.await(ctx, func() bool {
-		if r.taken+r.pulling[class] >= r.most {
+		if under := r.pulling[class]; r.taken+under >= r.most || under > 0 && !r.brings[class] {
 			return false
 		}
 		r.pulling[class]++
@@ -54,11 +56,11 @@ func (r *room) pulled(class string, brought bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.pulling[class]--
+	r.brings[class] = brought
 	if brought = brought && r.taken < r.most; brought {
 		r.taken++
-	} else {
-		r.free()
 	}
+	r.free()
 	return brought
 }
 

@@ -10,6 +10,7 @@ import (
 func TestPullsWaitForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRoom(2)
+		r.brings["ocr"] = true
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		if !r.pull(ctx, "ocr") || !r.pull(ctx, "scan") || !r.pull(ctx, "ocr") {
@@ -45,6 +46,37 @@ func TestPullsWaitForRoom(t *testing.T) {
 			stop()
 			if <-took || r.pull(ctx, "scan") {
 				t.Fatal("who is ended waits no longer")
+			}
+		}
+	})
+}
+
+// While the pulls of a class bring nothing, one waits alone; once it brings something, others wait beside it.
+func TestOnePullWaitsWhereNothingComes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRoom(10)
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		pulls := make(chan bool, 3)
+		for range 3 {
+			go func() { pulls <- r.pull(ctx, "ocr") }()
+		}
+		for n, c := range []struct {
+			brought bool
+			more    int // pulls that begin
+		}{{false, 1}, {true, 2}} {
+			synctest.Wait()
+			if len(pulls) != 1 {
+				t.Fatalf("%d: %d pulls wait where nothing has come", n, len(pulls))
+			}
+			<-pulls
+			r.pulled("ocr", c.brought)
+			synctest.Wait()
+			if len(pulls) != c.more {
+				t.Fatalf("%d: %d pulls follow, want %d", n, len(pulls), c.more)
+			}
+			if !c.brought {
+				go func() { pulls <- r.pull(ctx, "ocr") }()
 			}
 		}
 	})
