@@ -5,8 +5,12 @@ import (
 	crand "crypto/rand"
 	"database/sql"
 	"math/rand/v2"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
+	"time"
 
 	"bagpipe/engine"
 	"bagpipe/engine/query"
@@ -58,6 +62,60 @@ func TestSearchAnswersBeforeChangesAreTakenIn(t *testing.T) {
 		t.Errorf("the young part still has %d documents in place of those of %d parts", docs, replaced)
 	}
 	l.same(40)
+	if l.built != 0 {
+		t.Errorf("the index was built %d times", l.built)
+	}
+}
+
+// TestIndexKilledWhileItIsKeptCurrent: a process that is killed at any instant of an update, or of a taking-in, leaves an index that
+// answers as the records do.
+func TestIndexKilledWhileItIsKeptCurrent(t *testing.T) {
+	const where = "BAGPIPE_TEST_KILLED_INDEX"
+	l := &library{TB: t, Rand: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)), root: os.Getenv(where), large: true}
+	change := func(n int) {
+		l.do(false, func(e *engine.Engine) {
+			l.commit(e, l.items[:n], false)
+			l.find(e, query.Query{}, 3)
+		})
+	}
+	if l.root != "" { // the process that is killed
+		files, err := filepath.Glob(filepath.Join(l.root, layout.ItemsDir, "*", "*", "*", "*", "*"))
+		l.must(err)
+		for _, file := range files {
+			l.items = append(l.items, layout.ItemID(filepath.Base(file)))
+		}
+		if len(l.items) < 100 {
+			t.Fatalf("%d items lie in their folders", len(l.items))
+		}
+		for {
+			l.Shuffle(len(l.items), func(i, j int) { l.items[i], l.items[j] = l.items[j], l.items[i] })
+			change(len(l.items) / 4)
+		}
+	}
+	rounds := 8
+	if testing.Short() {
+		rounds = 2
+	}
+	l.root = filepath.Join(t.TempDir(), "ws")
+	l.must(engine.Init(context.Background(), l.root, l.options(false)))
+	for range 200 {
+		id, err := layout.NewItemID(crand.Reader)
+		l.must(err)
+		l.items = append(l.items, id)
+	}
+	change(len(l.items))
+	for range rounds {
+		child := exec.Command(os.Args[0], "-test.run=^TestIndexKilledWhileItIsKeptCurrent$")
+		child.Env = append(os.Environ(), where+"="+l.root)
+		l.must(child.Start())
+		time.Sleep(time.Duration(300+l.IntN(700)) * time.Millisecond) // what it is at then is left to chance
+		l.must(child.Process.Kill())
+		_ = child.Wait()
+		if status, is := child.ProcessState.Sys().(syscall.WaitStatus); is && !status.Signaled() {
+			t.Fatalf("the process ended by itself: %s", child.ProcessState)
+		}
+		l.same(8)
+	}
 	if l.built != 0 {
 		t.Errorf("the index was built %d times", l.built)
 	}
