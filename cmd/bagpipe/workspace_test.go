@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -24,6 +25,8 @@ type bench struct {
 	top string // holds the workspace and what a test puts beside it
 	dir string // the workspace
 	env []string
+
+	program string // what start starts; "": the one of the tests
 }
 
 func newBench(t *testing.T) *bench {
@@ -83,7 +86,7 @@ type process struct {
 // start starts bagpipe on the workspace. It does not outlive the test.
 func (b *bench) start(args ...string) *process {
 	b.t.Helper()
-	p := &process{b: b, cmd: exec.Command("bagpipe", append([]string{"-C", b.dir}, args...)...), end: make(chan struct{})}
+	p := &process{b: b, cmd: exec.Command(cmp.Or(b.program, "bagpipe"), append([]string{"-C", b.dir}, args...)...), end: make(chan struct{})}
 	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = b.env, &p.out, &p.out
 	b.must(p.cmd.Start())
 	go func() {
