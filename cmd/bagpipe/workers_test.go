@@ -35,12 +35,18 @@ func newFleet(t *testing.T, steps, placement string) *fleet {
 func newFleetWith(t *testing.T, lease, steps, placement string) *fleet {
 	t.Helper()
 	f := &fleet{bench: newBench(t), port: twoPorts(t)}
+	f.far(lease, steps, placement)
+	return f
+}
+
+// far places the steps of workflow far on workers, and starts the engine.
+func (f *fleet) far(lease, steps, placement string) {
+	f.t.Helper()
 	f.workflow("far", steps)
 	settings, err := os.ReadFile(filepath.Join(f.dir, "bagpipe.yaml"))
 	f.must(err)
 	f.write("ws/bagpipe.yaml", string(settings)+"\nworkers:\n  lease: "+lease+"\n  steps: "+placement+"\n")
 	f.serve()
-	return f
 }
 
 // twoPorts finds two free ports, the second after the first.

@@ -3,9 +3,13 @@ package main
 import (
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // The engine is upgraded while a robot runs: the attempt goes on, with the worker of the build before, whose programs do later
@@ -46,4 +50,44 @@ func TestAnEngineIsUpgraded(t *testing.T) {
 	if attempts := f.step("a", "count").Get("attempts").Array(); len(attempts) != 1 || !strings.HasPrefix(attempts[0].Get("agent").String(), "w2@") {
 		t.Errorf("count: %v", attempts)
 	}
+}
+
+// The disk with the workspace and the store of offers is full, and the stream is to be made anew there: nothing is granted, and
+// status says why. With room again the stream is rebuilt by itself, and steps are done.
+func TestTheDiskOfTheBrokerIsFull(t *testing.T) {
+	t.Parallel()
+	f := &fleet{bench: newBench(t), port: twoPorts(t)}
+	f.mount("tmpfs", f.dir, "-t", "tmpfs", "-o", "size=8g")
+	f.ok("init", f.dir)
+	f.must(hasten(f.dir))
+	f.far("1s", "  - name: derive\n    robot: noop\n", "{far/derive: {only: true}}")
+	f.offering("w", 2, "")
+	f.addMany("before", 1)
+	f.done("before-0")
+	f.ok("step", "disable", "far/derive", "-m", "not yet")
+	f.addMany("full", 3)
+	f.ok("step", "enable", "far/derive")
+	f.done("before-0", "full-0", "full-1", "full-2")
+	var at unix.Statfs_t
+	f.must(unix.Statfs(f.dir, &at))
+	resize := func(size string) {
+		if out, err := exec.Command("mount", "-o", "remount,size="+size, f.dir).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	resize(strconv.FormatUint((at.Blocks-at.Bfree)*uint64(at.Bsize), 10))
+	f.await("word of it", func() bool { return strings.Contains(f.engine.out.String(), "paused: ") })
+	time.Sleep(2 * time.Second)             // the engine takes what was granted out of the stream each second
+	rebuild := f.start("remote", "rebuild") // whether it can or not, it has the server write
+	<-rebuild.end
+	if out := f.ok("status"); !strings.Contains(out, "paused: ") {
+		t.Errorf("status: %s", out)
+	}
+	resize("8g")
+	f.addMany("after", 3)
+	f.await("the steps", func() bool { return len(f.labels("completed")) == 7 })
+	f.await("the stream", func() bool { return strings.Contains(f.ok("remote", "verify"), "0 on offer") })
+	f.engine.signal(syscall.SIGTERM)
+	f.engine.code(0)
+	f.git("fsck", "--strict", "--no-dangling")
 }
