@@ -69,3 +69,24 @@ func TestDepositsJoin(t *testing.T) {
 		}
 	})
 }
+
+// Of two looks at a copy the later counts, whichever side has it; the longest retention and the last failure stay.
+func TestTheLaterLookAtACopyCounts(t *testing.T) {
+	at := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+	of := func(hours int, outcome string, held int, failed string) layout.Deposits {
+		c := layout.DepositCopy{Place: "a", Layout: "bag", Digest: "sha512:1", Written: at, Verified: at.Add(time.Duration(hours) * time.Hour), Outcome: outcome,
+			Retention: at.Add(time.Duration(held) * time.Hour), LastFailure: &layout.DepositFailure{At: at.Add(time.Duration(hours) * time.Hour), Message: failed}}
+		return layout.Deposits{Item: "3fa9c0d2e1b7a45", Targets: map[layout.Name]map[int]layout.DepositCopy{"vault": {1: c}},
+			Copies: map[string]layout.FixityCheck{"content": {At: c.Verified, Outcome: outcome}}}
+	}
+	early, late := of(1, layout.FixityPassed, 9, "x"), of(2, layout.FixityFailed, 3, "y")
+	for _, joined := range []layout.Deposits{early.Join(late), late.Join(early)} {
+		c := joined.Targets["vault"][1]
+		if c.Outcome != layout.FixityFailed || !c.Verified.Equal(at.Add(2*time.Hour)) || !c.Retention.Equal(at.Add(9*time.Hour)) || c.LastFailure.Message != "y" {
+			t.Errorf("the copy is %+v", c)
+		}
+		if is := joined.Copies["content"]; is.Outcome != layout.FixityFailed {
+			t.Errorf("the content is %+v", is)
+		}
+	}
+}
