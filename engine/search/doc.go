@@ -38,6 +38,9 @@
 // order. In a part it joins lists, from the cheapest on. Where a box or a span has few items,
 // the R*Tree lists them for all parts at once; else bounds and times are compared. Facets are counted by two connections side by side.
 //
+// A condition that wants a text or a number at a path leaves the documents that have its sum; the records of these tell
+// whether it holds. Other comparisons, as with patterns, are left to the records.
+//
 // A part that has become full, or mostly of documents out of force, has the index built anew.
 //
 // Before each search the index is brought from its tree to the tip, by the items whose
