@@ -3,7 +3,6 @@ package audit
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -23,44 +22,47 @@ type attemptAt struct {
 
 // difference is what a record has more than the one before it.
 type difference struct {
-	workflows  []string // sorted
-	intents    []layout.IntentKey
+	workflows  []string           // in no order, as attempts: no event changes two
+	intents    []layout.IntentKey // sorted
 	attempts   []attemptAt
-	milestones []layout.Name
+	milestones []layout.Name // sorted
 }
 
 // differ compares two records; attempts of new workflows are not listed.
 func differ(x, y *state.Execution) (d difference) {
-	for _, name := range slices.Sorted(maps.Keys(y.Workflows)) {
-		if x.Workflows[name] == nil {
+	for name, w := range y.Workflows {
+		old := x.Workflows[name]
+		if old == nil {
 			d.workflows = append(d.workflows, name)
 			continue
 		}
-		for _, step := range slices.Sorted(maps.Keys(y.Workflows[name].Steps)) {
-			_, old := x.Find(name, step)
-			s := y.Workflows[name].Steps[step]
-			for _, k := range s.Keys() {
-				at := attemptAt{workflow: name, step: step, key: k, is: s.Attempts[k], fresh: true}
-				if old != nil {
-					was, there := old.Attempts[k]
-					at.was, at.fresh = was, !there
+		for step, s := range w.Steps {
+			was := old.Steps[step]
+			for k, a := range s.Attempts {
+				at := attemptAt{workflow: name, step: step, key: k, is: a, fresh: true}
+				if was != nil {
+					if before, there := was.Attempts[k]; there {
+						at.was, at.fresh = before, false
+					}
 				}
-				if at.fresh || !reflect.DeepEqual(at.was, at.is) {
+				if at.fresh || !at.was.Same(&at.is) {
 					d.attempts = append(d.attempts, at)
 				}
 			}
 		}
 	}
-	for _, k := range slices.Sorted(maps.Keys(y.Intents)) {
+	for k := range y.Intents {
 		if _, there := x.Intents[k]; !there {
 			d.intents = append(d.intents, k)
 		}
 	}
-	for _, n := range slices.Sorted(maps.Keys(y.Milestones)) {
+	for n := range y.Milestones {
 		if _, there := x.Milestones[n]; !there {
 			d.milestones = append(d.milestones, n)
 		}
 	}
+	slices.Sort(d.intents)
+	slices.Sort(d.milestones)
 	return d
 }
 

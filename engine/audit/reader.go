@@ -8,10 +8,11 @@ import (
 	"bagpipe/layout"
 )
 
-// reader is what one goroutine reads commits with. The records that the commits left last it has
+// reader is what one goroutine reads commits with. The records that the last events made it has
 // in decoded form: the next commit of an item begins from them.
 type reader struct {
 	*gitstore.Scan
+	records state.Scan // decodes what is of use for one commit
 	items   map[layout.ItemID]*last
 	doubted map[layout.ItemID]bool // see Auditor.twice
 }
@@ -53,7 +54,7 @@ func (r *reader) take(id layout.ItemID, data []byte) (*state.Execution, error) {
 	return state.Decode(data)
 }
 
-// keep keeps what data decodes to.
+// keep keeps what data decodes to, as a decoded record or one that events made of it.
 func (r *reader) keep(id layout.ItemID, data []byte, x *state.Execution) {
 	l := r.of(id)
 	l.execution, l.x = data, x

@@ -12,11 +12,10 @@ import (
 // replay makes the event happen again, at a site, that led from the records before to those
 // now. An error says why none did.
 func (r *reader) replay(id layout.ItemID, site layout.Name, before, now ledger.Records, plans state.Plans) (h happened, tr state.Transition, err error) {
-	y, err := state.Decode(now.Execution)
+	y, err := r.records.Decode(now.Execution)
 	if err != nil {
 		return h, tr, err
 	}
-	defer r.keep(id, now.Execution, y)
 	if severalCompleted(y) {
 		r.doubted[id] = true
 	}
@@ -58,6 +57,8 @@ func (r *reader) replay(id layout.ItemID, site layout.Name, before, now ledger.R
 	rename(x, y, d.intents)
 	made := x.Encode()
 	if bytes.Equal(made, now.Execution) {
+		x.Around = nil
+		r.keep(id, now.Execution, x)
 		return h, tr, nil
 	}
 	if bytes.Equal(state.EncodeBefore(x), now.Execution) {

@@ -2,6 +2,7 @@ package state
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -153,6 +154,16 @@ type Attempt struct {
 	Progress  *Progress // what its robot told last; nil: nothing
 	Yield
 	unknown unknown
+}
+
+// Same reports whether two attempts are recorded alike.
+func (a *Attempt) Same(b *Attempt) bool {
+	if a.Chosen != nil || b.Chosen != nil || a.Progress != nil || b.Progress != nil || a.unknown != nil || b.unknown != nil {
+		return reflect.DeepEqual(a, b) // few are
+	}
+	return a.State == b.State && a.Ended.Equal(b.Ended) && a.Claimed.Equal(b.Claimed) && a.Started.Equal(b.Started) && a.NotBefore.Equal(b.NotBefore) &&
+		a.Elapsed == b.Elapsed && a.Kind == b.Kind && a.Runner == b.Runner && a.Version == b.Version && a.By == b.By && a.Message == b.Message && a.Text == b.Text &&
+		a.Children == b.Children && a.Content == b.Content && a.CPU == b.CPU && a.Idle == b.Idle && a.Inputs == b.Inputs && a.Outputs == b.Outputs
 }
 
 // Yield is what an attempt made, and what it took.

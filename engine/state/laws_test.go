@@ -46,7 +46,14 @@ func (s *site) do(t testing.TB, ev Event, was time.Time) {
 		return len(st.When) == 0 || string(s.x.Manifest) == `{"metadata":{"open":true}}`
 	})
 	s.noteEvent(ev, allowed, was)
+	read := s.read(t)
+	keys := s.keys
+	_, errRead := Apply(read, plan, ev)
+	s.keys = keys
 	_, err := Apply(s.x, plan, ev)
+	if is, want := string(s.x.Encode()), string(read.Encode()); is != want || fmt.Sprint(err) != fmt.Sprint(errRead) {
+		t.Fatalf("%T %+v makes another record of one that was just read (%v, %v):\n%s", ev, ev, err, errRead, cmp.Diff(want, is))
+	}
 	var illegal *IllegalError
 	switch {
 	case err != nil && !errors.As(err, &illegal):
@@ -62,6 +69,17 @@ func (s *site) do(t testing.TB, ev Event, was time.Time) {
 	s.remember(ev)
 	s.compute() // another workflow's step may have been what was waited for
 	s.check(t, fmt.Sprintf("after %T %+v", ev, ev))
+}
+
+// read gives the record as its bytes are read.
+func (s *site) read(t testing.TB) *Execution {
+	x, err := Decode(s.x.Encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.Manifest, x.Since, x.Bare, x.Site, x.Around = s.x.Manifest, s.x.Since, s.x.Bare, s.x.Site, s.x.Around
+	computeAll(s, x)
+	return x
 }
 
 func isOfItem(ev Event) bool {

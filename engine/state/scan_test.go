@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"bagpipe/layout"
 
@@ -176,4 +177,27 @@ func BenchmarkDecode(b *testing.B) {
 			}
 		}
 	})
+}
+
+// Each field of an attempt counts when two are compared.
+func TestSameAttempts(t *testing.T) {
+	var fields []reflect.StructField
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Attempt]()) {
+		if !f.Anonymous {
+			fields = append(fields, f)
+		}
+	}
+	values := map[reflect.Type]any{reflect.TypeFor[time.Time](): t0, reflect.TypeFor[*Progress](): &Progress{Note: "page 3"}, reflect.TypeFor[[]layout.Name](): []layout.Name{},
+		reflect.TypeFor[Status](): Failed, reflect.TypeFor[string](): "a", reflect.TypeFor[float64](): 1.5, reflect.TypeFor[int](): 3, reflect.TypeFor[bool](): true, reflect.TypeFor[time.Duration](): time.Second}
+	for _, f := range fields {
+		a, b := Attempt{}, Attempt{}
+		if f.Name == "unknown" {
+			b.unknown = unknown{"later": "1"}
+		} else {
+			reflect.ValueOf(&b).Elem().FieldByIndex(f.Index).Set(reflect.ValueOf(values[f.Type]))
+		}
+		if a.Same(&b) || b.Same(&a) || !b.Same(&b) {
+			t.Errorf("%s is not compared", f.Name)
+		}
+	}
 }
