@@ -21,7 +21,8 @@ const (
 )
 
 // CollectLate puts the first collection off; after it there is room between two, and where
-// more is in use the usual pace holds. Who set a pace of their own keeps it.
+// more is in use the usual pace holds. Who set a pace of their own keeps it: before the start by
+// the environment, and later by runtime/debug.
 func CollectLate() {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return
@@ -35,12 +36,12 @@ func CollectLate() {
 
 // keepRoom sets the pace after every collection from now on, by what it left in use.
 func keepRoom(least int) {
-	inUse := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	is := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/gogc:percent"}}
 	last := -1
 	var set func()
 	set = func() {
-		metrics.Read(inUse)
-		if now := paceFor(inUse[0].Value.Uint64(), least); now != last { // it stops the world
+		metrics.Read(is)
+		if now := paceFor(is[0].Value.Uint64(), least); now != last && int(is[1].Value.Uint64()) == last { // it stops the world
 			debug.SetGCPercent(now)
 			last = now
 		}

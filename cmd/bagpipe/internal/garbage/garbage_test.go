@@ -69,3 +69,29 @@ func TestPace(t *testing.T) {
 		}
 	}
 }
+
+// A pace that was set since the start is kept through the collections.
+func TestAnotherPaceIsKept(t *testing.T) {
+	t.Setenv("GOGC", "")
+	t.Setenv("GOMEMLIMIT", "")
+	pace, most := debug.SetGCPercent(100), debug.SetMemoryLimit(-1)
+	defer func() {
+		debug.SetGCPercent(pace)
+		debug.SetMemoryLimit(most)
+	}()
+	CollectLate()
+	debug.SetGCPercent(333)
+	for deadline := time.Now().Add(20 * time.Second); debug.SetMemoryLimit(-1) != most; runtime.Gosched() {
+		runtime.GC()
+		if time.Now().After(deadline) {
+			t.Fatal("the first collection changed nothing")
+		}
+	}
+	for range 20 { // what follows a collection runs beside
+		runtime.GC()
+		time.Sleep(time.Millisecond)
+	}
+	if got := debug.SetGCPercent(333); got != 333 {
+		t.Errorf("pace %d, want the one that was set", got)
+	}
+}
