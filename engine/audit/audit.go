@@ -1,12 +1,14 @@
 package audit
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -64,7 +66,7 @@ type Auditor struct {
 	sums   map[gitstore.Hash]string // of folders, as this audit reckoned them
 
 	doubted map[layout.ItemID]bool // see twice
-	listed  map[gitstore.Hash]bool // the commits that Git says there are; nil: some before them are not looked at
+	listed  []gitstore.Hash        // the commits that Git says there are, sorted; nil: some before them are not looked at
 }
 
 // New gives an auditor for a workspace that is open, for reading at least.
@@ -114,7 +116,14 @@ type result struct {
 	kind     byte
 	list     bool // it changes who signs
 	signed   bool
-	findings []Finding
+	findings *[]Finding // nil: none
+}
+
+func (r result) told() []Finding {
+	if r.findings == nil {
+		return nil
+	}
+	return *r.findings
 }
 
 // What a commit was found to be.
@@ -135,18 +144,22 @@ func (a *Auditor) replayAll(ctx context.Context, tip, since gitstore.Hash) (comm
 		return nil, nil, err
 	}
 	if since.IsZero() {
-		a.listed = make(map[gitstore.Hash]bool, len(commits))
-		for _, h := range commits {
-			a.listed[h] = true
-		}
+		a.listed = slices.SortedFunc(slices.Values(commits), compareHashes)
 	}
 	if found, err = a.each(ctx, reading, commits); err != nil || !since.IsZero() {
 		return commits, found, err
 	}
 	if err = reading.Rest(ctx); err == nil {
-		err = gitstore.Connected(ctx, a.ledger.Root, tip, func(h gitstore.Hash) bool { return a.listed[h] })
+		err = gitstore.Connected(ctx, a.ledger.Root, tip, a.isListed)
 	}
 	return commits, found, err
+}
+
+func compareHashes(a, b gitstore.Hash) int { return bytes.Compare(a[:], b[:]) }
+
+func (a *Auditor) isListed(h gitstore.Hash) bool {
+	_, is := slices.BinarySearchFunc(a.listed, h, compareHashes)
+	return is
 }
 
 // damaged tells, in git's words, which objects are not there or are not sound, where one was met
@@ -169,7 +182,7 @@ func (a *Auditor) damaged(ctx context.Context, tip, since gitstore.Hash, met err
 // and its parents alone.
 func (a *Auditor) each(ctx context.Context, reading *gitstore.Scanning, commits []gitstore.Hash) ([]result, error) {
 	found := make([]result, len(commits))
-	defer debug.SetGCPercent(debug.SetGCPercent(collectAt)) // nearly all that is read is of no use a moment later
+	defer collectAt(paceFor(len(commits)))()
 	workers, ctx := errgroup.WithContext(ctx)
 	readers := make([]*reader, runtime.GOMAXPROCS(0))
 	stretches := stretches{of: len(commits), among: len(readers)}
@@ -183,7 +196,7 @@ func (a *Auditor) each(ctx context.Context, reading *gitstore.Scanning, commits 
 						return err
 					}
 					var err error
-					if found[i], err = a.commit(ctx, w, commits[i]); err != nil {
+					if found[i], err = a.commit(ctx, w, commits, i); err != nil {
 						return fmt.Errorf("audit commit %s: %w", commits[i], err)
 					}
 				}
@@ -199,8 +212,21 @@ func (a *Auditor) each(ctx context.Context, reading *gitstore.Scanning, commits 
 	return found, err
 }
 
-// collectAt is by how many percent the memory in use may grow before it is collected: it is bounded by the readers.
-const collectAt = 200
+// collectAt sets by how many percent the memory in use may grow before it is collected, until end is called.
+func collectAt(percent int) (end func()) {
+	before := debug.SetGCPercent(percent)
+	return func() { debug.SetGCPercent(max(before, usual)) } // it was off, maybe, until the first collection
+}
+
+const (
+	usual      = 100
+	inUse      = 120 << 20 // of the readers
+	eachCommit = 64        // bytes that are kept of one
+	room       = 250 << 20 // for what is read, of which nearly all is of no use a moment later
+)
+
+// paceFor gives the percent that leave room where so many commits are gone through.
+func paceFor(commits int) int { return max(usual, 100*room/(inUse+eachCommit*commits)) }
 
 // stretches parts a number of commits among goroutines. Each takes as many in a row as it can, as a
 // commit's trees mostly differ in one entry from those that its reader has at hand; less in the end, so
@@ -240,7 +266,7 @@ func (a *Auditor) review(ctx context.Context, since gitstore.Hash, commits []git
 		if r.signed {
 			a.report.Signed++
 		}
-		if first == len(commits) && (r.kind >= byHand || len(r.findings) > 0 || r.list) {
+		if first == len(commits) && (r.kind >= byHand || len(r.told()) > 0 || r.list) {
 			first = i
 		}
 	}
@@ -259,7 +285,7 @@ func (a *Auditor) review(ctx context.Context, since gitstore.Hash, commits []git
 		}
 	}
 	for i, h := range commits {
-		for _, f := range found[i].findings {
+		for _, f := range found[i].told() {
 			a.tell(f)
 		}
 		for _, b := range breaches[h] {
@@ -289,7 +315,7 @@ func (a *Auditor) breach(b guard.Breach, r result) {
 	if !b.Open {
 		a.report.Answered++
 	}
-	if b.Open && len(r.findings) == 0 {
+	if b.Open && len(r.told()) == 0 {
 		a.tell(Finding{Commit: b.Commit.Hash.String(), Item: b.Item, Kind: Breach, Text: "nothing answers what this commit did: " + state.Breaches(b.What)})
 	}
 }

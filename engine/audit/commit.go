@@ -27,15 +27,15 @@ type committed struct {
 	explained   bool // one event made its record, or none changed it
 }
 
-// commit looks at one.
-func (a *Auditor) commit(ctx context.Context, read *reader, h gitstore.Hash) (result, error) {
+// commit looks at the i-th of some, of which most follow the one before.
+func (a *Auditor) commit(ctx context.Context, read *reader, commits []gitstore.Hash, i int) (result, error) {
 	c := &committed{a: a, read: read}
 	var err error
-	if c.Commit, c.now, err = read.Commit(h); err != nil {
+	if c.Commit, c.now, err = read.Commit(commits[i]); err != nil {
 		return result{}, err
 	}
 	for _, parent := range c.Parents {
-		if a.listed != nil && !a.listed[parent] { // as where a commit-graph file says otherwise
+		if a.listed != nil && (i == 0 || parent != commits[i-1]) && !a.isListed(parent) { // as where a commit-graph file says otherwise
 			c.find(Object, "", "Git does not lead from it to its parent "+parent.String())
 		}
 	}
@@ -75,7 +75,10 @@ func (a *Auditor) commit(ctx context.Context, read *reader, h gitstore.Hash) (re
 }
 
 func (c *committed) find(kind string, id layout.ItemID, text string) {
-	c.out.findings = append(c.out.findings, Finding{Commit: c.Hash.String(), Item: id, Kind: kind, Text: text})
+	if c.out.findings == nil {
+		c.out.findings = new([]Finding)
+	}
+	*c.out.findings = append(*c.out.findings, Finding{Commit: c.Hash.String(), Item: id, Kind: kind, Text: text})
 }
 
 // changed lists the items and pinned definitions that the commit changed, and reads every file

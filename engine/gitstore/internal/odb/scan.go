@@ -14,7 +14,7 @@ import (
 // from, by its place. What cannot be read so is left to ReadUncached, which names the fault.
 
 // scanCacheBytes is what each of a Scan's two memories keeps: of some thousand commits.
-const scanCacheBytes = 24 << 20
+const scanCacheBytes = 16 << 20
 
 // Scan reads very many objects, such as those of consecutive commits. It is one goroutine's,
 // and is of no use after its Bulk was closed.
@@ -219,7 +219,7 @@ type slot[K comparable] struct {
 }
 
 // slotBits is for about as many objects as fit in scanCacheBytes.
-const slotBits = 15
+const slotBits = 14
 
 func newSlotted[K comparable](limit int) slotted[K] {
 	return slotted[K]{slots: make([]slot[K], 1<<slotBits), limit: limit}
