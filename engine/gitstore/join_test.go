@@ -61,8 +61,8 @@ func TestAJoinIsOneCommitHoweverWritten(t *testing.T) {
 			files["dir/inner"], files["dir/no"] = nil, nil
 		}
 		j := join{parents, v.tree, files, time.Now().Unix() - int64(round)*1e6, "join: both\n\nBagpipe-Agent: bagpipe join\n"}
-		here, err := s.packJoin(ctx, j)
-		imported, errImport := s.importJoin(ctx, j, v.commit != parents[0])
+		here, err := j.pack(ctx, s.repo)
+		imported, errImport := j.byGit(ctx, s.repo, v.commit != parents[0])
 		switch {
 		case errImport != nil:
 			t.Fatal(errImport)
@@ -85,7 +85,7 @@ func TestAJoinIsOneCommitHoweverWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	alone, err := s.packJoin(ctx, join{[2]Hash{put(t, s, "items/p", "1"), last.commit}, last.tree, map[string][]byte{"items/q": []byte("2")}, 1, "join\n"}) // git did not write it
+	alone, err := join{[2]Hash{put(t, s, "items/p", "1"), last.commit}, last.tree, map[string][]byte{"items/q": []byte("2")}, 1, "join\n"}.pack(ctx, s.repo) // git did not write it
 	if err != nil {
 		t.Fatal(err)
 	}

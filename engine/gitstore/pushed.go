@@ -14,7 +14,6 @@ import (
 	"strconv"
 	"strings"
 
-	"bagpipe/engine/gitstore/internal/trees"
 	"bagpipe/layout"
 )
 
@@ -131,21 +130,6 @@ func LargeRecord(ctx context.Context, root, before, commit string) (name string,
 		}
 	}
 	return largeOf(ctx, root, records)
-}
-
-// LargeRecord is the function LargeRecord, of two commits of the store.
-func (s *Store) LargeRecord(ctx context.Context, before, commit Hash) (name string, err error) {
-	records := map[string]string{}
-	err = trees.DiffCommits(s.repo.DB, before, commit, func(path string, blob Hash) error {
-		if !blob.IsZero() {
-			records[path] = blob.String()
-		}
-		return ctx.Err()
-	})
-	if err != nil {
-		return "", err
-	}
-	return largeOf(ctx, s.repo.Root, records)
 }
 
 // largeOf is LargeRecord of files, each with the name of its blob.

@@ -167,7 +167,7 @@ func (s *Syncer) sound(ctx context.Context, tip, to gitstore.Hash) error {
 	if same, err := s.sameSettings(tip, to); err != nil {
 		return err
 	} else if same {
-		large, err := s.ledger.Store.LargeRecord(ctx, tip, to)
+		large, err := gitstore.LargeRecordBetween(ctx, s.ledger.Store, tip, to)
 		if large != "" {
 			err = fault.New(fault.Refused, settings.TooLarge(large).Error())
 		}

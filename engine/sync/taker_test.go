@@ -70,7 +70,7 @@ func TestTooLargeARecordStaysOut(t *testing.T) {
 	if err != nil || len(looked) != 1 || looked[0].Refused == "" {
 		t.Errorf("%+v, %v", looked, err)
 	}
-	large, err := w.e.Ledger.Store.LargeRecord(ctx, w.base, w.commit(w.base, map[string][]byte{name: bytes.Repeat([]byte(" "), 33<<20)}))
+	large, err := gitstore.LargeRecordBetween(ctx, w.e.Ledger.Store, w.base, w.commit(w.base, map[string][]byte{name: bytes.Repeat([]byte(" "), 33<<20)}))
 	if err != nil || large != name {
 		t.Errorf("%q is large, %v", large, err)
 	}

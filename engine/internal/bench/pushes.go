@@ -22,7 +22,7 @@ const (
 	pushers    = 50
 	pushesEach = 20
 	// pauseBetween is how long a person takes on the average from an answer to the next push.
-	pauseBetween = 6 * time.Second
+	pauseBetween = 10 * time.Second
 	pushedItems  = 2_000
 )
 
