@@ -65,7 +65,7 @@ type upkeep struct {
 	*account
 	e     *Engine
 	asked chan struct{}
-	since atomic.Int64 // steps ended since it was asked for
+	since atomic.Int64 // steps, or what is worth as many, since it was asked for
 }
 
 // run is the run's own upkeep, beside the work. A failure is told and does
@@ -109,9 +109,12 @@ func (u *upkeep) try(ctx context.Context, do func(context.Context) (gitstore.Rep
 	}
 }
 
-// stepEnded asks for upkeep once enough has been done since the last time.
-func (u *upkeep) stepEnded() {
-	if u.since.Add(1) < maintainEvery {
+// tookBranches counts branches for/NAME that were looked at: each leaves a pack, whatever else is done.
+func (u *upkeep) tookBranches(n int) { u.did(n * maintainEvery / packsFrom) }
+
+// did counts what is worth so many steps, and asks for upkeep once enough has been done since the last time.
+func (u *upkeep) did(steps int) {
+	if u.since.Add(int64(steps)) < maintainEvery {
 		return
 	}
 	u.since.Store(0)

@@ -168,7 +168,7 @@ func (r *run) listen() (stop func()) {
 		}
 		e.Intake.Announce.Step(ended.Item, func() {
 			r.report(Report{Ended: &ended})
-			r.upkeep.stepEnded()
+			r.upkeep.did(1)
 		})
 	})
 	e.Control.Watch(r.pool.Drain)
@@ -218,7 +218,7 @@ func (r *run) work(ctx context.Context) error {
 			r.e.Schedule.Run(side, performing, func(said string, bad bool) { r.report(Report{Note: said, Grave: bad}) })
 		})
 		wg.Go(func() { r.e.keepSynced(side, r.tellGrave) })
-		wg.Go(func() { r.e.keepTaking(side, r.tellGrave) })
+		wg.Go(func() { r.e.keepTaking(side, r.tellGrave, r.upkeep.tookBranches) })
 		wg.Go(func() { r.readers().keep(side) })
 		wg.Go(func() { r.keepFixity(side) })
 	}

@@ -92,8 +92,8 @@ func (a *anchoring) whenDue(ctx context.Context, tell func(string)) {
 }
 
 // keepTaking joins what people push as for/NAME while the run watches: what comes is looked at once,
-// and that it could not be joined is told.
-func (e *Engine) keepTaking(ctx context.Context, tell func(string)) {
+// and that it could not be joined is told. took is told how many were looked at.
+func (e *Engine) keepTaking(ctx context.Context, tell func(string), took func(int)) {
 	sync.New(e.Ledger, e.Guard).KeepTaking(ctx, func(looked []sync.Offered, err error) {
 		for _, o := range looked {
 			if o.Refused != "" {
@@ -103,5 +103,6 @@ func (e *Engine) keepTaking(ctx context.Context, tell func(string)) {
 		if err != nil {
 			tell(err.Error())
 		}
+		took(len(looked))
 	})
 }
