@@ -87,7 +87,7 @@ func (s *Searches) takeSome(ctx context.Context, v gitstore.View) (more bool, er
 	if crowded, err := isCrowded(ctx, conn, young); err != nil || !crowded {
 		return false, err
 	}
-	err = inTransaction(ctx, conn, v, func(tx *sql.Tx) error {
+	err = inTransaction(ctx, conn, v, func(tx *sql.Tx) (err error) {
 		w := newWriter(tx, bits)
 		defer func() { err = errors.Join(err, w.close()) }()
 		more, err = w.takeSome(ctx, young, func(id layout.ItemID) (*row, error) {

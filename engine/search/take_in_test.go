@@ -120,3 +120,24 @@ func TestIndexKilledWhileItIsKeptCurrent(t *testing.T) {
 		t.Errorf("the index was built %d times", l.built)
 	}
 }
+
+// An index of a workspace without items is kept current with the first, and with those that have nothing in common with
+// any other, down to none again.
+func TestAnIndexOfNothingIsKeptCurrent(t *testing.T) {
+	l := &library{TB: t, Rand: rand.New(rand.NewPCG(1, 0)), root: filepath.Join(t.TempDir(), "ws")}
+	l.must(engine.Init(context.Background(), l.root, l.options(false)))
+	for range 3 {
+		id, err := layout.NewItemID(crand.Reader)
+		l.must(err)
+		l.items = append(l.items, id)
+	}
+	l.do(false, func(e *engine.Engine) {
+		for n, step := range []func(){func() {}, func() { l.commit(e, l.items[:1], false) }, func() { l.commit(e, l.items[1:], false) }, func() { l.commit(e, l.items, true) }} {
+			step()
+			hits, _ := l.find(e, query.Query{}, 0)
+			if want := []int{0, 1, 3, 0}[n]; len(hits) != want {
+				t.Errorf("after change %d there are %d items, not %d", n, len(hits), want)
+			}
+		}
+	})
+}

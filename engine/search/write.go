@@ -230,7 +230,7 @@ func (w *writer) leave(ctx context.Context) error {
 	if err := w.putLists(ctx); err != nil {
 		return err
 	}
-	var common []byte
+	common := []byte{} // none is no NULL
 	rows, err := w.tx.QueryContext(ctx, "SELECT key, docs FROM list WHERE part=? AND key BETWEEN ? AND ?", w.part, []byte(keyTerm), []byte(keyAfter))
 	if err != nil {
 		return err
@@ -266,7 +266,7 @@ func (w *writer) putPart(ctx context.Context) error {
 		return err
 	}
 	for table, more := range map[string][]byte{"bounds": w.bounds, "times": w.times} {
-		if err := w.exec(ctx, "INSERT INTO "+table+" VALUES(?,?) ON CONFLICT DO UPDATE SET rows=CAST(rows||excluded.rows AS BLOB)", w.part, more); err != nil {
+		if err := w.exec(ctx, "INSERT INTO "+table+" VALUES(?,?) ON CONFLICT DO UPDATE SET rows=CAST(rows||excluded.rows AS BLOB)", w.part, append([]byte{}, more...)); err != nil {
 			return err
 		}
 	}
