@@ -7,25 +7,38 @@ import (
 	"time"
 )
 
-// After the first collection the limit is what it was before, and a small heap has room.
-func TestCollectLateEndsWithTheFirstCollection(t *testing.T) {
+// begin is CollectLate in a process without settings of its own, and gives the limit of its memory; the test's end
+// undoes it.
+func begin(t *testing.T) (most int64) {
 	t.Setenv("GOGC", "")
 	t.Setenv("GOMEMLIMIT", "")
 	pace, most := debug.SetGCPercent(100), debug.SetMemoryLimit(-1)
-	defer func() {
+	t.Cleanup(func() {
 		debug.SetGCPercent(pace)
 		debug.SetMemoryLimit(most)
-	}()
+	})
 	CollectLate()
-	if got := debug.SetMemoryLimit(-1); got != uncollected {
-		t.Fatalf("limit %d", got)
-	}
+	return most
+}
+
+// collectFirst collects until the limit is the one before.
+func collectFirst(t *testing.T, most int64) {
+	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); debug.SetMemoryLimit(-1) != most; runtime.Gosched() {
 		runtime.GC()
 		if time.Now().After(deadline) {
 			t.Fatal("the first collection changed nothing")
 		}
 	}
+}
+
+// After the first collection the limit is what it was before, and a small heap has room.
+func TestCollectLateEndsWithTheFirstCollection(t *testing.T) {
+	most := begin(t)
+	if got := debug.SetMemoryLimit(-1); got != uncollected {
+		t.Fatalf("limit %d", got)
+	}
+	collectFirst(t, most)
 	if got := debug.SetGCPercent(100); got != -1 && got < 100 {
 		t.Errorf("pace %d", got)
 	}
@@ -72,21 +85,9 @@ func TestPace(t *testing.T) {
 
 // A pace that was set since the start is kept through the collections.
 func TestAnotherPaceIsKept(t *testing.T) {
-	t.Setenv("GOGC", "")
-	t.Setenv("GOMEMLIMIT", "")
-	pace, most := debug.SetGCPercent(100), debug.SetMemoryLimit(-1)
-	defer func() {
-		debug.SetGCPercent(pace)
-		debug.SetMemoryLimit(most)
-	}()
-	CollectLate()
+	most := begin(t)
 	debug.SetGCPercent(333)
-	for deadline := time.Now().Add(20 * time.Second); debug.SetMemoryLimit(-1) != most; runtime.Gosched() {
-		runtime.GC()
-		if time.Now().After(deadline) {
-			t.Fatal("the first collection changed nothing")
-		}
-	}
+	collectFirst(t, most)
 	for range 20 { // what follows a collection runs beside
 		runtime.GC()
 		time.Sleep(time.Millisecond)
