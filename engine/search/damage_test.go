@@ -1,10 +1,7 @@
 package search_test
 
 import (
-	"context"
-	crand "crypto/rand"
 	"database/sql"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,13 +19,7 @@ import (
 // TestIndexIsBuiltAnewWhereValuesAreOthers: an index that SQLite takes for whole, but that has other values than were
 // written, is built anew by the search that reads them.
 func TestIndexIsBuiltAnewWhereValuesAreOthers(t *testing.T) {
-	l := &library{TB: t, Rand: rand.New(rand.NewPCG(1, 0)), root: filepath.Join(t.TempDir(), "ws")}
-	l.must(engine.Init(context.Background(), l.root, l.options(false)))
-	for range 3 {
-		id, err := layout.NewItemID(crand.Reader)
-		l.must(err)
-		l.items = append(l.items, id)
-	}
+	l := newLibrary(t, 1, 3)
 	l.do(false, func(e *engine.Engine) {
 		l.commit(e, l.items, false)
 		hits, _ := l.find(e, query.Query{}, 0)
@@ -60,13 +51,7 @@ func TestIndexOfWhichABitFlipped(t *testing.T) {
 	}
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	l := &library{TB: t, Rand: rand.New(rand.NewPCG(seed, 0)), root: filepath.Join(t.TempDir(), "ws")}
-	l.must(engine.Init(context.Background(), l.root, l.options(false)))
-	for range 100 {
-		id, err := layout.NewItemID(crand.Reader)
-		l.must(err)
-		l.items = append(l.items, id)
-	}
+	l := newLibrary(t, seed, 100)
 	index := filepath.Join(l.root, layout.SearchDir, "index.db")
 	var queries []query.Query
 	for range 8 {

@@ -160,26 +160,8 @@ func (a *asked) fitting(ctx context.Context, part int64, pass int) (*set, error)
 	if then := a.then[part]; then != nil {
 		s.and(then)
 	}
-	for _, keys := range a.terms {
-		var any set
-		for _, key := range keys {
-			if err := a.having(ctx, &any, part, key, key); err != nil {
-				return nil, err
-			}
-		}
-		s.and(&any)
-	}
-	for _, sums := range a.sums {
-		if s.isEmpty() {
-			return s, nil
-		}
-		var any set
-		for _, sum := range sums {
-			if err := a.valued(ctx, &any, part, sum); err != nil {
-				return nil, err
-			}
-		}
-		s.and(&any)
+	if err := a.narrow(ctx, part, s); err != nil || s.isEmpty() {
+		return s, err
 	}
 	if pass == passRest {
 		label := *s
@@ -196,6 +178,32 @@ func (a *asked) fitting(ctx context.Context, part int64, pass int) (*set, error)
 		return nil, err
 	}
 	return s, a.exactly(ctx, part, s)
+}
+
+// narrow leaves in s the documents that have one of each of the terms and values that are asked for.
+func (a *asked) narrow(ctx context.Context, part int64, s *set) error {
+	for _, keys := range a.terms {
+		var any set
+		for _, key := range keys {
+			if err := a.having(ctx, &any, part, key, key); err != nil {
+				return err
+			}
+		}
+		s.and(&any)
+	}
+	for _, sums := range a.sums {
+		if s.isEmpty() {
+			return nil
+		}
+		var any set
+		for _, sum := range sums {
+			if err := a.valued(ctx, &any, part, sum); err != nil {
+				return err
+			}
+		}
+		s.and(&any)
+	}
+	return nil
 }
 
 // add adds packed documents.

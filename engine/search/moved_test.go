@@ -1,10 +1,6 @@
 package search_test
 
 import (
-	"context"
-	crand "crypto/rand"
-	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -28,13 +24,7 @@ func TestIndexMovesOnMeanwhile(t *testing.T) {
 		"both, and none twice": {&all, "alpha three"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := &library{TB: t, Rand: rand.New(rand.NewPCG(1, 0)), root: filepath.Join(t.TempDir(), "ws")}
-			l.must(engine.Init(context.Background(), l.root, l.options(false)))
-			for range 3 {
-				id, err := layout.NewItemID(crand.Reader)
-				l.must(err)
-				l.items = append(l.items, id)
-			}
+			l := newLibrary(t, 1, 3)
 			label := func(e *engine.Engine, id layout.ItemID, label string) {
 				m := layout.Manifest{Item: id, Version: 1, Collection: "maps", Label: label, Lane: "normal", Source: layout.Source{Name: "x"}, Metadata: map[string]any{
 					"title": "alpha", "space": map[string]any{"wgs84": map[string]any{"bounds": []any{1, 2, 3, 4}}}}}

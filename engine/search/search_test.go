@@ -35,6 +35,24 @@ type library struct {
 	large bool // some items have long texts, and some queries phrases
 }
 
+// newLibrary makes a workspace, and draws identifiers of so many items.
+func newLibrary(t testing.TB, seed uint64, items int) *library {
+	t.Helper()
+	l := &library{TB: t, Rand: rand.New(rand.NewPCG(seed, 0)), root: filepath.Join(t.TempDir(), "ws")}
+	l.must(engine.Init(context.Background(), l.root, l.options(false)))
+	for range items {
+		l.items = append(l.items, l.newID())
+	}
+	return l
+}
+
+func (l *library) newID() layout.ItemID {
+	l.Helper()
+	id, err := layout.NewItemID(crand.Reader)
+	l.must(err)
+	return id
+}
+
 func (l *library) options(readOnly bool) engine.Options {
 	return engine.Options{Now: time.Now, Random: crand.Reader, ReadOnly: readOnly, Host: claim.Host{Name: "test", PID: 1},
 		Person: gitstore.Signature{Name: "A", Email: "a@b"}}
@@ -230,13 +248,8 @@ func TestIndexIsTheScan(t *testing.T) {
 	}
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	l := &library{TB: t, Rand: rand.New(rand.NewPCG(seed, 0)), root: filepath.Join(t.TempDir(), "ws"), large: true}
-	l.must(engine.Init(context.Background(), l.root, l.options(false)))
-	for range items {
-		id, err := layout.NewItemID(crand.Reader)
-		l.must(err)
-		l.items = append(l.items, id)
-	}
+	l := newLibrary(t, seed, items)
+	l.large = true
 	l.do(false, func(e *engine.Engine) { l.commit(e, l.items, false) })
 	l.same(queries)
 	for range 4 { // some stay in the young part, some fill it
@@ -265,10 +278,8 @@ func TestIndexIsTheScan(t *testing.T) {
 // TestSomethingElseInPlaceOfTheIndex: a folder or a link where the index is to be, or its new file, does not keep it from
 // being built.
 func TestSomethingElseInPlaceOfTheIndex(t *testing.T) {
-	l := &library{TB: t, Rand: rand.New(rand.NewPCG(1, 0)), root: filepath.Join(t.TempDir(), "ws")}
-	l.must(engine.Init(context.Background(), l.root, l.options(false)))
-	id, err := layout.NewItemID(crand.Reader)
-	l.must(err)
+	l := newLibrary(t, 1, 0)
+	id := l.newID()
 	dir := filepath.Join(l.root, layout.SearchDir)
 	index := filepath.Join(dir, "index.db")
 	for name, put := range map[string]func(*engine.Engine){
@@ -297,10 +308,8 @@ func TestSomethingElseInPlaceOfTheIndex(t *testing.T) {
 // TestIndexIsBuiltWithoutWhoAsked: who asked first has gone before the index is there; who asks
 // next finds it built.
 func TestIndexIsBuiltWithoutWhoAsked(t *testing.T) {
-	l := &library{TB: t, Rand: rand.New(rand.NewPCG(1, 0)), root: filepath.Join(t.TempDir(), "ws")}
-	l.must(engine.Init(context.Background(), l.root, l.options(false)))
-	id, err := layout.NewItemID(crand.Reader)
-	l.must(err)
+	l := newLibrary(t, 1, 0)
+	id := l.newID()
 	l.do(false, func(e *engine.Engine) { l.commit(e, []layout.ItemID{id}, false) })
 	l.do(false, func(e *engine.Engine) {
 		ctx, leave := context.WithCancel(t.Context())

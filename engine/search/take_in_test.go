@@ -21,13 +21,8 @@ import (
 // TestSearchAnswersBeforeChangesAreTakenIn: the search that finds the young part crowded answers from it; then it is
 // taken into the others, of which none names a document of it, and the answers stay.
 func TestSearchAnswersBeforeChangesAreTakenIn(t *testing.T) {
-	l := &library{TB: t, Rand: rand.New(rand.NewPCG(1, 0)), root: filepath.Join(t.TempDir(), "ws"), large: true}
-	l.must(engine.Init(context.Background(), l.root, l.options(false)))
-	for range 400 {
-		id, err := layout.NewItemID(crand.Reader)
-		l.must(err)
-		l.items = append(l.items, id)
-	}
+	l := newLibrary(t, 1, 400)
+	l.large = true
 	young := func() (docs, replaced int) {
 		db, err := sql.Open("sqlite", "file:"+filepath.Join(l.root, layout.SearchDir, "index.db")+"?vfs=bagpipe")
 		l.must(err)
@@ -124,13 +119,7 @@ func TestIndexKilledWhileItIsKeptCurrent(t *testing.T) {
 // An index of a workspace without items is kept current with the first, and with those that have nothing in common with
 // any other, down to none again.
 func TestAnIndexOfNothingIsKeptCurrent(t *testing.T) {
-	l := &library{TB: t, Rand: rand.New(rand.NewPCG(1, 0)), root: filepath.Join(t.TempDir(), "ws")}
-	l.must(engine.Init(context.Background(), l.root, l.options(false)))
-	for range 3 {
-		id, err := layout.NewItemID(crand.Reader)
-		l.must(err)
-		l.items = append(l.items, id)
-	}
+	l := newLibrary(t, 1, 3)
 	l.do(false, func(e *engine.Engine) {
 		for n, step := range []func(){func() {}, func() { l.commit(e, l.items[:1], false) }, func() { l.commit(e, l.items[1:], false) }, func() { l.commit(e, l.items, true) }} {
 			step()
