@@ -28,6 +28,7 @@ type Row struct {
 	Verdicts   map[string]int `json:"verdicts"` // of entries that are there
 	Gone       int            `json:"gone"`     // entries, not counting what is below them
 	States     map[string]int `json:"states"`   // of folders
+	Unlisted   int            `json:"unlisted"` // folders that no scan has come to yet; unconfirmed, too
 }
 
 // Rows tells how all catalogs stand.
@@ -94,7 +95,9 @@ func (c *counts) of(k *Keeper, name layout.Name) (counted, error) {
 	if root := t[""]; root != nil {
 		now.root[""] = root
 	}
-	now.count(t, "")
+	if len(t) > 0 {
+		now.count(t, "")
+	}
 	c.by[name] = now
 	return now, nil
 }
@@ -102,7 +105,8 @@ func (c *counts) of(k *Keeper, name layout.Name) (counted, error) {
 func (r *Row) count(t tree, at string) {
 	n := t[at]
 	if n == nil {
-		r.States[Unconfirmed]++ // listed, and not looked at yet
+		r.States[Unconfirmed]++
+		r.Unlisted++
 		return
 	}
 	r.Folders++
@@ -172,8 +176,26 @@ func (k *Keeper) Entries(name layout.Name, w Which, each func(Entry)) error {
 	if below = path.Clean("/" + below)[1:]; t[below] == nil && len(t) > 0 {
 		return fault.New(fault.NotFound, fmt.Sprintf("no folder %s in catalog %s", w.Below, name))
 	}
-	t.list(below, Present, w, each)
+	t.list(below, t.stateAbove(below), w, each)
 	return nil
+}
+
+// stateAbove is Gone where a folder, or one that it lies in, is gone; else the topmost state above it that is not Present.
+func (t tree) stateAbove(folder string) string {
+	state := Present
+	for at := folder; at != ""; at = parentOf(at) {
+		in := t[parentOf(at)]
+		if in == nil {
+			continue
+		}
+		if e := in.find(path.Base(at)); e != nil && e.gone {
+			return Gone
+		}
+		if in.state != Present {
+			state = in.state
+		}
+	}
+	return state
 }
 
 func (t tree) list(at, state string, w Which, each func(Entry)) {

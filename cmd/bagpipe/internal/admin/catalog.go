@@ -209,8 +209,11 @@ func hint(on *screen.Screen, r catalog.Row) {
 	case r.Scanned.IsZero():
 		on.Talk("%s was never scanned: bagpipe catalog scan %s", r.Name, r.Name)
 	}
-	if n := r.States[catalog.Unconfirmed]; n > 0 {
-		on.Talk("%s: %s not there; if that is right: bagpipe catalog scan %s --accept-gone", r.Name, screen.CountVerb(n, "entry is", "entries are"), r.Name)
+	if n := r.States[catalog.Unconfirmed] - r.Unlisted; n > 0 {
+		on.Talk("%s: %s entries that are not there; bagpipe catalog scan %s --check lists them; if that is right: bagpipe catalog scan %s --accept-gone", r.Name, screen.CountVerb(n, "folder has", "folders have"), r.Name, r.Name)
+	}
+	if r.Unlisted > 0 {
+		on.Talk("%s: no scan has come to %s yet; to go on: bagpipe catalog scan %s", r.Name, screen.Count(r.Unlisted, "folder"), r.Name)
 	}
 	if n := r.States[catalog.Unread]; n > 0 {
 		on.Talk("%s: %s not read; a scan says why: bagpipe catalog scan %s", r.Name, screen.CountVerb(n, "entry was", "entries were"), r.Name)
