@@ -70,10 +70,19 @@ func (w Which) has(of, to layout.Name, d *layout.Delivery) bool {
 // Rows lists deliveries by label, item and target: those to a target, in a state; "": all.
 func (k *Keeper) Rows(ctx context.Context, to layout.Name, in string) ([]Row, error) {
 	rows, _, err := List(ctx, k, Which{To: to, State: in}, 0)
-	if _, is := k.settings.Current().Settings.Targets[string(to)]; err == nil && len(rows) == 0 && to != "" && !is {
-		err = fault.Unknown("target", string(to), " below targets: in "+layout.SettingsFile, slices.Values(k.settings.Current().Settings.TargetNames()))
+	if err == nil && len(rows) == 0 && to != "" {
+		err = k.unknown(to)
 	}
 	return rows, err
+}
+
+// unknown is the error of a name that no target in the settings has; nil of one that has.
+func (k *Keeper) unknown(to layout.Name) error {
+	s := k.settings.Current().Settings
+	if _, is := s.Targets[string(to)]; is {
+		return nil
+	}
+	return fault.Unknown("target", string(to), " below targets: in "+layout.SettingsFile, slices.Values(s.TargetNames()))
 }
 
 // List gives the first deliveries of those that fit, by label, item and target, and how many fit,
