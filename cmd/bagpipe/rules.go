@@ -50,10 +50,12 @@ type rulesCheckCmd struct {
 
 // checkedRules is what a check of a rule file found.
 type checkedRules struct {
-	File  string `json:"file"`
-	Valid bool   `json:"valid"`
-	Name  string `json:"name,omitempty"`
-	Rules int    `json:"rules"`
+	File       string `json:"file"`
+	Valid      bool   `json:"valid"`
+	Name       string `json:"name,omitempty"`
+	Rules      int    `json:"rules"`
+	Checks     int    `json:"checks,omitempty"`
+	Deliveries int    `json:"deliveries,omitempty"`
 	found
 }
 
@@ -84,18 +86,38 @@ func (c *rulesCheckCmd) check(a *app, parse func(string, []byte) (*settings.Rule
 	return worst
 }
 
+// checksOf counts the checks below quality:.
+func checksOf(f *settings.RuleFile) (checks int) {
+	for _, q := range f.Quality {
+		checks += len(q.Checks)
+	}
+	return checks
+}
+
+// rulesOf words how many rules a file holds, of each kind that it has.
+func rulesOf(f *settings.RuleFile) string {
+	text := screen.Count(len(f.Rules), "rule")
+	if n := checksOf(f); n > 0 {
+		text += ", " + screen.Count(n, "check")
+	}
+	if n := len(f.Delivery); n > 0 {
+		text += ", " + screen.Count(n, "delivery rule")
+	}
+	return text
+}
+
 func (c *rulesCheckCmd) tell(a *app, file string, f *settings.RuleFile, wrong error) error {
 	if !c.JSON {
 		if wrong != nil {
 			fmt.Fprintln(a.Out, errorText(wrong))
 		} else {
-			fmt.Fprintf(a.Out, "%s: valid: %s, %s\n", file, f.Name, screen.Count(len(f.Rules), "rule"))
+			fmt.Fprintf(a.Out, "%s: valid: %s, %s\n", file, f.Name, rulesOf(f))
 		}
 		return nil
 	}
 	out := checkedRules{File: file, Valid: wrong == nil}
 	if wrong == nil {
-		out.Name, out.Rules = f.Name, len(f.Rules)
+		out.Name, out.Rules, out.Checks, out.Deliveries = f.Name, len(f.Rules), checksOf(f), len(f.Delivery)
 	} else {
 		out.found = foundIn(wrong)
 	}

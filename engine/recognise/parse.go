@@ -340,6 +340,9 @@ func (c *checker) checkDelivery() (err error) {
 	}
 	for i := range f.Delivery {
 		d, at := &f.Delivery[i], fmt.Sprintf("$.delivery[%d]", i)
+		if d.To == "" {
+			return f.Errorf(at, "expected to:, the name of a target")
+		}
 		if _, err := layout.ParseName(d.To); err != nil {
 			return f.Errorf(at+".to", "%v", err)
 		}

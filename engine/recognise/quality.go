@@ -78,7 +78,7 @@ func (c *checker) qualityCheck(one *Check, at string) (err error) {
 	}
 	switch {
 	case asked != 1:
-		return f.Errorf(at, "expected one of raster, regexp, path and match")
+		return f.Errorf(at, "expected one of raster, regexp, path and match, not %d of them", asked)
 	case one.Raster != "" && one.Raster != "opens":
 		return f.Errorf(at+".raster", "expected opens, not %q", one.Raster)
 	case (one.After != nil || one.Before != nil) && one.Path == "":
@@ -100,6 +100,9 @@ func (c *checker) qualityCheck(one *Check, at string) (err error) {
 		if *bound.to, ok = momentOf(fmt.Sprint(bound.from)); !ok {
 			return f.Errorf(at+"."+key, "expected a year, a day or a time, not %q", fmt.Sprint(bound.from))
 		}
+	}
+	if one.After != nil && one.Before != nil && !one.before.After(one.after) {
+		return f.Errorf(at+".before", "expected a time after that of after:, %v, not %v", one.After, one.Before)
 	}
 	if one.Match != nil {
 		c.known = map[string]bool{}
