@@ -2,6 +2,7 @@ package main
 
 import (
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -126,6 +127,9 @@ type toolCommands struct {
 	Version    versionCmd      `cmd:"" help:"Print the version."`
 }
 
+// westOfGreenwich is a value of --bbox that looks like an option.
+var westOfGreenwich = regexp.MustCompile(`^-[0-9.]`)
+
 // parse reads the command line into c. To make the grammar of all commands takes longer
 // than most commands do: where one is named, the grammar of it alone is tried first.
 // What that cannot parse, help and mistakes, is for the whole.
@@ -135,6 +139,9 @@ func parse(c *cli, options []kong.Option, args []string) (ctx *kong.Context, err
 			panic(p)
 		}
 	}()
+	if i := slices.Index(args, "--bbox"); i >= 0 && i+1 < len(args) && westOfGreenwich.MatchString(args[i+1]) {
+		args = slices.Concat(args[:i], []string{args[i] + "=" + args[i+1]}, args[i+2:])
+	}
 	if others := otherCommandsThan(args); others != "" {
 		if one, err := kong.New(c, slices.Concat(options, []kong.Option{kong.IgnoreFields(others)})...); err == nil {
 			if ctx, err := one.Parse(args); err == nil {

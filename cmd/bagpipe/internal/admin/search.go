@@ -93,7 +93,7 @@ func (c *Search) Run(ctx context.Context, on *screen.Screen, open Open) error {
 		return err
 	}
 	return open.plain(ctx, func(e *engine.Engine) error {
-		if q.Empty() && c.Saved == "" && c.Alike == "" {
+		if q.Empty() && c.Saved == "" && c.Alike == "" && !c.Facets {
 			return c.list(e, on)
 		}
 		if q, err = c.known(ctx, e, q); err != nil {
@@ -139,7 +139,7 @@ func (c *question) known(ctx context.Context, e *engine.Engine, q query.Query) (
 func saved(e *engine.Engine, name string, by query.Query) (query.Query, error) {
 	s := e.Settings.Current().Searches[name]
 	if s == nil {
-		return by, fault.New(fault.NotFound, fmt.Sprintf("no search %q in %s/", name, layout.SearchesDir))
+		return by, fault.Unknown("search", name, " in "+layout.SearchesDir+"/", maps.Keys(e.Settings.Current().Searches))
 	}
 	return s.Narrowed(by)
 }
@@ -204,6 +204,9 @@ func (c *Search) facets(ctx context.Context, e *engine.Engine, on *screen.Screen
 	}
 	switch {
 	case c.JSON:
+		return nil
+	case len(all) == 0 && q.Empty():
+		on.Talk("no items")
 		return nil
 	case len(all) == 0:
 		on.Talk("nothing has %s", q)

@@ -3,6 +3,7 @@ package desk
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -36,7 +37,7 @@ func (d *Desk) Sought(v url.Values) (q query.Query, err error) {
 	}
 	saved := now.Searches[name]
 	if saved == nil {
-		return q, fault.New(fault.NotFound, fmt.Sprintf("no search %q in %s/", name, layout.SearchesDir))
+		return q, fault.Unknown("search", name, " in "+layout.SearchesDir+"/", maps.Keys(now.Searches))
 	}
 	if q, err = saved.Narrowed(q); err != nil {
 		err = fault.New(fault.Invalid, err.Error())
