@@ -36,7 +36,7 @@ type Retrieved struct {
 // target to have it from.
 func (c *Checks) Retrieve(ctx context.Context, id layout.ItemID, version int, from layout.Name, to string, progress func(files.Progress)) (Retrieved, error) {
 	out := Retrieved{Item: id, Version: version, To: to}
-	if err := outside(to, c.ledger, c.settings.Current().Settings); err != nil {
+	if err := Outside(to, c.ledger, c.settings.Current().Settings); err != nil {
 		return out, err
 	}
 	v, err := c.ledger.Store.Tip()
@@ -85,8 +85,8 @@ func (r *record) isElsewhere() error {
 		fault.Remedy{Verb: fault.GetPayload, Item: r.Manifest.Item})
 }
 
-// outside refuses a place among what the workspace itself keeps.
-func outside(to string, l *ledger.Ledger, s *settings.Settings) error {
+// Outside refuses a place among what the workspace itself keeps, and in other folders, which are named as they are on this disk.
+func Outside(to string, l *ledger.Ledger, s *settings.Settings, others ...string) error {
 	abs, err := filepath.Abs(to)
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func outside(to string, l *ledger.Ledger, s *settings.Settings) error {
 	if dir, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
 		abs = filepath.Join(dir, filepath.Base(abs))
 	}
-	own := []string{s.StoreDir(l.Root)}
+	own := append([]string{s.StoreDir(l.Root)}, others...)
 	for _, dir := range []string{layout.RepositoryDir, layout.ItemsDir, layout.IntakeDir, layout.RejectedDir, layout.StateDir} {
 		own = append(own, l.Path(dir))
 	}
@@ -103,7 +103,7 @@ func outside(to string, l *ledger.Ledger, s *settings.Settings) error {
 			dir = real
 		}
 		if rel, err := filepath.Rel(dir, abs); err == nil && filepath.IsLocal(rel) {
-			return fault.New(fault.Refused, fmt.Sprintf("%s lies in %s, where nothing but the workspace's own is kept", layout.EncodePath(to), layout.EncodePath(dir)))
+			return fault.New(fault.Refused, fmt.Sprintf("%s lies in %s, where this command writes nothing", layout.EncodePath(to), layout.EncodePath(dir)))
 		}
 	}
 	return nil

@@ -16,6 +16,9 @@ import (
 // leaves the old file or the new one, and perhaps a temporary dotfile.
 func WriteFile(path string, data []byte, perm fs.FileMode) error {
 	if err := renameio.WriteFile(path, data, perm, renameio.WithTempDir(filepath.Dir(path))); err != nil {
+		if errors.Is(err, fs.ErrNotExist) { // the error has the temporary file's name, which nobody gave
+			err = &fs.PathError{Op: "open", Path: filepath.Dir(path), Err: unix.ENOENT}
+		}
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return SyncDir(filepath.Dir(path))

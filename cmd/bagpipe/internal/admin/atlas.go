@@ -9,6 +9,7 @@ import (
 	"bagpipe/engine"
 	"bagpipe/engine/atlas"
 	"bagpipe/engine/fault"
+	"bagpipe/engine/fixity"
 	"bagpipe/engine/search"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
@@ -25,10 +26,18 @@ type STAC struct {
 // Run prints what was written.
 func (c *STAC) Run(ctx context.Context, on *screen.Screen, open Open) error {
 	return open.plain(ctx, func(e *engine.Engine) error {
+		now := e.Settings.Current()
 		for _, name := range c.Collection {
-			if !e.Settings.IsCollection(e.Settings.Current().Settings, string(name)) {
+			if !e.Settings.IsCollection(now.Settings, string(name)) {
 				return fault.New(fault.NotFound, fmt.Sprintf("no collection %q", name))
 			}
+		}
+		kept := []string{e.Ledger.Path(layout.InboxDir)} // what is written there becomes items
+		for _, other := range now.Catalogs {
+			kept = append(kept, other.Root)
+		}
+		if err := fixity.Outside(c.Dir, e.Ledger, now.Settings, kept...); err != nil {
+			return err
 		}
 		done, err := atlas.STAC(ctx, e.Ledger, e.Folder, c.Dir, atlas.Options{Collections: c.Collection, Href: c.Href})
 		if err != nil {
@@ -55,6 +64,12 @@ type Map struct {
 	Output string `short:"o" required:"" placeholder:"FILE" help:"The SVG file to write; -: standard output."`
 }
 
+// Validate is called by kong.
+func (c *Map) Validate() error {
+	_, err := c.query()
+	return err
+}
+
 // Run says what was drawn.
 func (c *Map) Run(ctx context.Context, on *screen.Screen, open Open) error {
 	q, err := c.query()
@@ -79,11 +94,14 @@ func (c *Map) Run(ctx context.Context, on *screen.Screen, open Open) error {
 		if err != nil {
 			return err
 		}
-		on.Talk("%s drawn, %d without a place", screen.Count(drawn.Items, "item"), drawn.Without)
 		if c.Output == "-" {
 			_, err = on.Out.Write(svg.Bytes())
-			return err
+		} else {
+			err = disk.WriteFile(c.Output, svg.Bytes(), 0o666)
 		}
-		return disk.WriteFile(c.Output, svg.Bytes(), 0o666)
+		if err == nil {
+			on.Talk("%s drawn, %d without a place", screen.Count(drawn.Items, "item"), drawn.Without)
+		}
+		return err
 	})
 }
