@@ -80,14 +80,17 @@ func describeMessage(all []describe.File, o *describe.Object, left int) string {
 			broken++
 		}
 	}
-	message := layout.Count(len(all), "file") + " described"
+	message := layout.Count(len(all)-broken, "file") + " described"
 	for _, n := range []struct {
 		of   int
 		what string
-	}{{left, "left out"}, {broken, "not read"}, {warned, "warnings"}} {
+	}{{left, "left out"}, {broken, "not read"}} {
 		if n.of > 0 {
 			message += fmt.Sprintf(", %d %s", n.of, n.what)
 		}
+	}
+	if warned > 0 {
+		message += ", " + layout.Count(warned, "warning")
 	}
 	return message
 }

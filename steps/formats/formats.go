@@ -54,7 +54,7 @@ func Load(file string) (r *Reader, err error) {
 	} else {
 		if sf, err = siegfried.Load(file); err != nil {
 			if _, lacks := os.Stat(file); lacks != nil {
-				return nil, lacks
+				return nil, fmt.Errorf("read signature file %s: %w", file, errors.Unwrap(lacks))
 			}
 			said, _, _ := strings.Cut(err.Error(), "; try running") // a program of the library's
 			return nil, fmt.Errorf("read signature file %s: %s", file, said)
