@@ -159,8 +159,9 @@ func (r *Remote) claim(name layout.Name, c wire.Claim) wire.Grant {
 	case r.closing || !w.works() || !w.meets(o.demand, r.rooms.Version):
 		g.Return = "this worker is not to do it"
 	default:
-		o.claiming = true
+		r.table.claim(o)
 		r.mu.Unlock()
+		r.rooms.Nudge() // another may be offered in its place
 		return r.lend(w, o)
 	}
 	r.mu.Unlock()

@@ -162,7 +162,7 @@ func TestWhatIsTakenOutOfTheStream(t *testing.T) {
 	ocr, scan := first.demand.class, early.demand.class
 	cleared(map[string]uint64{scan: 4})
 	r.withhold(second)
-	first.claiming = true
+	r.table.claim(first)
 	cleared(map[string]uint64{})
 	r.withhold(first)
 	b.err = errors.New("no answer")
@@ -182,6 +182,34 @@ func TestHowMuchIsOnOffer(t *testing.T) {
 	for free, want := range map[int]int{0: 16, 8: 16, 9: 18, 100: 200, 2048: 4096, 10_000: 4096} {
 		if got := mostAtOnce(free); got != want {
 			t.Errorf("%d free slots: %d on offer, want %d", free, got, want)
+		}
+	}
+}
+
+// An offer whose claim is being committed leaves room for another, and takes a free slot of those that are counted.
+func TestAnOfferThatIsClaimedIsNotOnOffer(t *testing.T) {
+	for slots, most := range map[int]int{0: 16, 20: 40} {
+		tab := newTable(Rooms{Now: time.Now, Version: "1"})
+		tab.workers["w"] = &worker{Hello: wire.Hello{Name: "w", Engine: "0000abc0", Slots: slots}, state: StateReady}
+		offers := 0
+		fill := func() (more int) {
+			for ; !tab.enough(); more++ {
+				offers++
+				o := &offer{id: strconv.Itoa(offers)}
+				tab.offers[o.id] = o
+			}
+			return more
+		}
+		if n := fill(); n != most {
+			t.Fatalf("%d slots: %d are on offer, want %d", slots, n, most)
+		}
+		one, want := tab.offers["1"], max(16, 2*(slots-1))-(most-1)
+		if tab.claim(one); fill() != max(0, want) {
+			t.Errorf("%d slots: one is claimed, and %d are offered in its place, want %d", slots, offers-most, max(0, want))
+		}
+		tab.enter(&loan{ref: layout.AttemptRef{Key: layout.AttemptKey{N: 1, Engine: "0000abc0"}}})
+		if tab.withhold(one); fill() != 0 {
+			t.Errorf("%d slots: granted, it leaves room for another once more", slots)
 		}
 	}
 }

@@ -48,6 +48,10 @@ const (
 // mostAtOnce is how much may be on offer while so many slots are free.
 func mostAtOnce(free int) int { return min(max(2*free, leastOffered), mostOffered) }
 
+// enough reports whether no more may be on offer; t.mu is held. An offer that is being claimed is not on offer any more, and
+// fills a free slot: while its claim waits for the disk, workers pull the offers after it.
+func (t *table) enough() bool { return len(t.offers)-t.claims >= mostAtOnce(t.allFree()-t.claims) }
+
 // May says who may do one more of a step. It never waits: the queue is locked meanwhile.
 func (r *Remote) May(id queue.StepID, s *state.Step) Where {
 	if s.External {
@@ -74,7 +78,7 @@ func (r *Remote) May(id queue.StepID, s *state.Step) Where {
 		return otherwise
 	case otherwise == Here && r.offered[d.class] >= free:
 		return Here
-	case len(r.offers) >= mostAtOnce(r.allFree()):
+	case r.enough():
 		return otherwise
 	}
 	return Away

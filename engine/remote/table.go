@@ -68,6 +68,7 @@ func newTable(rooms Rooms) table {
 // counted is kept beside offers and loans: every step that is looked at asks for it.
 type counted struct {
 	offered  map[string]int          // offers, by class
+	claims   int                     // offers that are being claimed
 	busy     map[layout.EngineID]int // loans that are not being ended
 	refusals int                     // messages that were refused, whoever sent them
 	forces
@@ -113,11 +114,20 @@ func (t *table) conclude(l *loan) {
 	t.runs(l.ref.Key.Engine, -1)
 }
 
+// claim begins the claim of an offer; t.mu is held.
+func (t *table) claim(o *offer) {
+	o.claiming = true
+	t.claims++
+}
+
 // withhold removes an offer; t.mu is held.
 func (t *table) withhold(o *offer) {
 	delete(t.offers, o.id)
 	if t.offered[o.demand.class]--; t.offered[o.demand.class] <= 0 {
 		delete(t.offered, o.demand.class)
+	}
+	if o.claiming {
+		t.claims--
 	}
 	t.spend(o.demand.class, o.place)
 }
