@@ -32,7 +32,7 @@
 //
 // States: present; unconfirmed, where so much was gone that a person is asked; unread, where
 // the folder could not be listed: what is below stays as it was. A folder that is listed and
-// has no record is unconfirmed, too.
+// has no record is unconfirmed, too, and Row counts it as Unlisted: nobody is asked about it.
 //
 // Beyond 4,096 entries they stand in pages .page-N.json, {"entries": …, "schema": 1}, by a hash
 // of their names; the number of pages is a power of two and only grows.
