@@ -8,11 +8,13 @@
 //
 // .bagpipe/search/index.db is an SQLite database, a cache of the committed records alone:
 //
-//	state   what it is the index of: its version (now 6), the tree that it follows from, that at which the young
+//	state   what it is the index of: its version (now 7), the tree that it follows from, that at which the young
 //	        part began, how many bits of an identifier name its part
 //	part    a part of the identifiers: its next document, the documents that are in force
 //	item    of a part each item in force: identifier, digest of its manifest and inventory, document (packed.go)
-//	bounds, times    of a part where and when each document is
+//	        (of these tables, and the next ones, a part has several rows, each a page)
+//	bounds, times    of a part where and when each document is, rounded
+//	exact   of a part where and when documents are of which these do not say all
 //	common  of a part what items have in common, and the documents that have it: facets are counted over it
 //	replaced    the documents of a part in place of which the young part has others, or none
 //	list    the documents of a part that have a word, a word in the label, a name and size, a tag,

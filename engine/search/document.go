@@ -22,12 +22,9 @@ type document struct {
 	fields     []field // the label is the first
 	files      []string
 	terms      []term
-	bounds     query.Box
-	located    bool
-	span       query.Span
-	timed      bool
-	digest     int64
-	alike      string // its name and size; "": they are not known yet
+	reach
+	digest int64
+	alike  string // its name and size; "": they are not known yet
 }
 
 // field is a text of an item and where it stands.

@@ -224,14 +224,16 @@ func (a *asked) having(ctx context.Context, s *set, part int64, from, to string)
 
 // valued adds the documents of a part that have a value with a sum.
 func (a *asked) valued(ctx context.Context, s *set, part int64, sum uint32) error {
-	return a.marks(ctx, part, keyValue+string([]byte{byte(sum)}), "", 5, func(b []byte) {
-		if b[0] == byte(sum>>8) && b[1] == byte(sum>>16) && b[2] == byte(sum>>24) {
-			s.add(int(b[3]) | int(b[4])<<8)
+	return a.marks(ctx, part, keyValue+string([]byte{byte(sum)}), "", 5, func(all []byte) {
+		for ; len(all) >= 5; all = all[5:] {
+			if b := all[:5]; b[0] == byte(sum>>8) && b[1] == byte(sum>>16) && b[2] == byte(sum>>24) {
+				s.add(int(b[3]) | int(b[4])<<8)
+			}
 		}
 	})
 }
 
-// marks visits what the lists of a part with keys from one to another have, so many bytes at a time; to "": of one key.
+// marks visits what each of the lists of a part has whose key is from one to another, so many bytes a mark; to "": that of one key.
 func (a *asked) marks(ctx context.Context, part int64, from, to string, size int, visit func([]byte)) error {
 	if to == "" {
 		to = from
@@ -244,47 +246,74 @@ func (a *asked) marks(ctx context.Context, part int64, from, to string, size int
 		if len(packed) < packBytes || (len(packed)-packBytes)%size != 0 {
 			return false, errOther
 		}
-		for b := packed[packBytes:]; len(b) > 0; b = b[size:] {
-			visit(b[:size])
-		}
+		visit(packed[packBytes:])
 		return true, nil
+	})
+}
+
+// lastPiece is as many rows as a part may have of a table.
+const lastPiece = 1<<pieceBits - 1
+
+// pieces visits the rows that a table has of a part, from one to another, until visit answers false.
+func (a *asked) pieces(ctx context.Context, table string, part int64, from, to int, visit func(piece int, b []byte) (bool, error)) error {
+	return a.rows(ctx, "SELECT id, rows FROM "+table+" WHERE id BETWEEN ? AND ?", []any{part<<pieceBits | int64(from), part<<pieceBits | int64(to)}, func(r *sql.Rows) (bool, error) {
+		var id int64
+		var b sql.RawBytes
+		if err := r.Scan(&id, &b); err != nil {
+			return false, err
+		}
+		return visit(int(id&lastPiece), b)
 	})
 }
 
 // exactly leaves in s the documents whose bounds and times fit.
 func (a *asked) exactly(ctx context.Context, part int64, s *set) error {
-	packed := func(table string, compare func([]byte) error) error {
-		if s.isEmpty() {
+	look := func(table string, places int, look func(piece int, b []byte) error) error {
+		first, last, is := s.ends()
+		if !is {
 			return nil
 		}
-		return a.rows(ctx, "SELECT rows FROM "+table+" WHERE part=?", []any{part}, func(r *sql.Rows) (bool, error) {
-			var rows sql.RawBytes
-			if err := r.Scan(&rows); err != nil {
-				return false, err
+		next := first / places
+		err := a.pieces(ctx, table, part, next, last/places, func(piece int, b []byte) (bool, error) {
+			if piece != next {
+				return false, errOther
 			}
-			return false, compare(rows)
+			next++
+			return true, look(piece, b)
 		})
+		if err == nil && next <= last/places {
+			err = errOther
+		}
+		return err
+	}
+	var all exacts
+	exact := func(place int) (r reach, err error) {
+		if all == nil {
+			if err := a.pieces(ctx, "exact", part, 0, lastPiece, func(_ int, b []byte) (bool, error) {
+				all = append(all, b...)
+				return true, nil
+			}); err != nil {
+				return r, err
+			}
+		}
+		return all.find(place)
 	}
 	if a.BBox != nil {
-		if err := packed("bounds", func(b []byte) error { return s.within(b, *a.BBox) }); err != nil {
+		if err := look("bounds", boundsPlaces, func(piece int, b []byte) error { return s.within(piece, b, *a.BBox, exact) }); err != nil {
 			return err
 		}
 	}
 	if !a.Timed() {
 		return nil
 	}
-	return packed("times", func(b []byte) error { return s.during(b, a.Span) })
+	return look("times", timesPlaces, func(piece int, b []byte) error { return s.during(piece, b, a.Span, exact) })
 }
 
 // named gives the items of documents, in order, until visit answers false. Each document in force has one, or the
 // index is damaged.
 func (a *asked) named(ctx context.Context, part int64, s *set, visit func(n int64) bool) error {
 	left := s.count()
-	err := a.rows(ctx, "SELECT rows FROM item WHERE part=?", []any{part}, func(r *sql.Rows) (bool, error) {
-		var all sql.RawBytes
-		if err := r.Scan(&all); err != nil {
-			return false, err
-		}
+	err := a.pieces(ctx, "item", part, 0, lastPiece, func(_ int, all []byte) (bool, error) {
 		if len(all)%itemBytes != 0 {
 			return false, errOther
 		}
@@ -296,7 +325,7 @@ func (a *asked) named(ctx context.Context, part int64, s *set, visit func(n int6
 				}
 			}
 		}
-		return false, nil
+		return left > 0, nil
 	})
 	if err == nil && left > 0 {
 		err = errOther
@@ -371,12 +400,8 @@ func (a *asked) tally(ctx context.Context, parts []int64, into counts) error {
 		if s.isEmpty() {
 			continue
 		}
-		var packed sql.RawBytes
-		if err := a.rows(ctx, "SELECT rows FROM common WHERE part=?", []any{part}, func(r *sql.Rows) (bool, error) {
-			if err := r.Scan(&packed); err != nil {
-				return false, err
-			}
-			return true, eachTerm(packed, func(key, docs []byte) error {
+		if err := a.pieces(ctx, "common", part, 0, lastPiece, func(_ int, b []byte) (bool, error) {
+			return true, eachTerm(b, func(key, docs []byte) error {
 				n, err := s.meets(docs)
 				if n > 0 {
 					into[string(key)] += n

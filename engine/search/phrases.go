@@ -33,6 +33,9 @@ func (a *asked) worded(ctx context.Context, s *set, part int64, in string) error
 	return a.phrased(ctx, s, part, in)
 }
 
+// standOf is a place, and the number of a word: as documents are added in the order of their places, marks are in that of these.
+func standOf(b []byte) uint32 { return uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 }
+
 // endOf is the last key of the words that a phrase's last one finds.
 func endOf(p query.Phrase, key string) string {
 	if p.Open() {
@@ -68,34 +71,32 @@ func (a *asked) phrased(ctx context.Context, s *set, part int64, in string) erro
 // standing leaves in s the documents in which the words of a phrase stand one after the other.
 func (a *asked) standing(ctx context.Context, s *set, part int64, p query.Phrase, in string) error {
 	var begins, goesOn []uint32 // a place, and the number of the first word: in order, as documents are added in it
-	var has set
 	for i, word := range p {
 		from, to, k := keyStand+word, "", 0
 		if i == len(p)-1 {
 			to = endOf(p, from)
 		}
+		to = max(to, pieceKey(from, lastPiece))
 		goesOn = goesOn[:0]
-		err := a.marks(ctx, part, from, to, 3, func(b []byte) {
-			at := uint32(b[0])<<8 | uint32(b[1])<<16 | uint32(b[2])
-			switch place := int(at >> 8); {
-			case !s.has(place) || int(b[2]) < i:
-			case i == 0:
-				if in != keyLabel || b[2] < afterLabel {
-					goesOn = append(goesOn, at)
-				}
-			default:
-				if at -= uint32(i); k > 0 && begins[k-1] >= at {
-					k = 0 // the next word's list
-				}
-				for k < len(begins) && begins[k] < at {
-					k++
-				}
+		err := a.marks(ctx, part, from, to, standBytes, func(all []byte) {
+			if k > 0 && len(all) > 0 && begins[k-1]+uint32(i) >= standOf(all) {
+				k = 0 // the next word's list
+			}
+			for ; len(all) >= standBytes; all = all[standBytes:] {
+				at := standOf(all)
 				switch {
-				case k == len(begins) || begins[k] != at:
-				case i == len(p)-1:
-					has.add(place)
-				default:
-					goesOn = append(goesOn, at)
+				case i == 0:
+					if s.has(int(at>>8)) && (in != keyLabel || at&0xff < afterLabel) {
+						goesOn = append(goesOn, at)
+					}
+				case int(at&0xff) >= i:
+					at -= uint32(i)
+					for k < len(begins) && begins[k] < at {
+						k++
+					}
+					if k < len(begins) && begins[k] == at {
+						goesOn = append(goesOn, at)
+					}
 				}
 			}
 		})
@@ -103,6 +104,10 @@ func (a *asked) standing(ctx context.Context, s *set, part int64, p query.Phrase
 			return err
 		}
 		begins, goesOn = goesOn, begins
+	}
+	var has set
+	for _, at := range begins {
+		has.add(int(at >> 8))
 	}
 	s.and(&has)
 	return nil

@@ -14,11 +14,8 @@ type row struct {
 	words       []standing
 	sums        []uint32 // of values, for conditions
 	label, more string   // a text of which a word stands too far behind
-	bounds      query.Box
-	located     bool
-	span        query.Span
-	timed       bool
-	digest      int64
+	reach
+	digest int64
 }
 
 // standing is a word of a document.
@@ -40,7 +37,7 @@ const (
 const between = " \ue000 "
 
 func (d *document) row() *row {
-	r := &row{bounds: d.bounds, located: d.located, span: d.span, timed: d.timed, digest: d.digest}
+	r := &row{reach: d.reach, digest: d.digest}
 	for _, t := range d.terms {
 		r.keys = append(r.keys, t.key())
 		if t.facet == facetTag {

@@ -20,17 +20,18 @@ import (
 )
 
 // version is of the index's form; another is built anew.
-const version = "6"
+const version = "7"
 
 // schema is the index's tables. Longitude, latitude and days are kept outward in the R*Trees,
-// which round; bounds and times have them exactly.
+// which round; bounds, times and exact have them as they are.
 // Keys of lists have an index of their own: where the rows are one, SQLite reads the whole of each that it compares.
 const schema = `
 CREATE TABLE state(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE item(part INTEGER PRIMARY KEY, rows BLOB NOT NULL);
-CREATE TABLE bounds(part INTEGER PRIMARY KEY, rows BLOB NOT NULL);
-CREATE TABLE times(part INTEGER PRIMARY KEY, rows BLOB NOT NULL);
-CREATE TABLE common(part INTEGER PRIMARY KEY, rows BLOB NOT NULL);
+CREATE TABLE item(id INTEGER PRIMARY KEY, rows BLOB NOT NULL);
+CREATE TABLE bounds(id INTEGER PRIMARY KEY, rows BLOB NOT NULL);
+CREATE TABLE times(id INTEGER PRIMARY KEY, rows BLOB NOT NULL);
+CREATE TABLE exact(id INTEGER PRIMARY KEY, rows BLOB NOT NULL);
+CREATE TABLE common(id INTEGER PRIMARY KEY, rows BLOB NOT NULL);
 CREATE TABLE replaced(part INTEGER PRIMARY KEY, docs BLOB NOT NULL);
 CREATE TABLE part(part INTEGER PRIMARY KEY, next INTEGER NOT NULL, live BLOB NOT NULL);
 CREATE TABLE list(part INTEGER NOT NULL, key BLOB NOT NULL, docs BLOB NOT NULL, PRIMARY KEY(part, key));
@@ -50,9 +51,20 @@ const (
 	keyAlike = "a" // the name and size
 	keyAfter = "u" // follows all of keyTerm
 	keyValue = "v" // a byte of the sum of a value, for conditions: the rest of the sum, and the place, five bytes each
-	keyStand = "o" // a word: the place, and where of its text it stands, three bytes each
+	keyStand = "o" // a word: where of its text it stands, and the place, three bytes each; in pieces
 	keyLong  = "f" // the documents whose text FTS5 has
 )
+
+// standBytes are those of a place and where of its text a word stands.
+const standBytes = 3
+
+// pieceKey is the key of a list's further piece: each fits into a page. The last one has what was written behind the list.
+func pieceKey(key string, piece int) string {
+	if piece == 0 {
+		return key
+	}
+	return key + "\x00" + string([]byte{byte(piece >> 8), byte(piece)})
+}
 
 // textSum is the sum of a text at a path of the manifest; numbers in the path, which lead into lists, do not count.
 func textSum(path, text string) uint32 { return sumAt(path, "="+text) }
@@ -101,7 +113,7 @@ func openDB(ctx context.Context, path string, pragmas ...string) (*sql.DB, *sql.
 	if err != nil {
 		return nil, nil, err
 	}
-	q := url.Values{"vfs": {files.name}, "_pragma": append([]string{"busy_timeout(20000)", "temp_store(2)", "cache_size(-65536)"}, pragmas...)}
+	q := url.Values{"vfs": {files.name}, "_pragma": append([]string{"busy_timeout(20000)", "temp_store(2)", "cache_size(-1024)"}, pragmas...)}
 	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: q.Encode()}).String())
 	if err != nil {
 		return nil, nil, err

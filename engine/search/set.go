@@ -42,6 +42,20 @@ func (s *set) isEmpty() bool {
 	return true
 }
 
+// ends gives the first and the last place; is: there are any.
+func (s *set) ends() (first, last int, is bool) {
+	for i, w := range s {
+		if w == 0 {
+			continue
+		}
+		if !is {
+			first, is = i<<6+bits.TrailingZeros64(w), true
+		}
+		last = i<<6 + bits.Len64(w) - 1
+	}
+	return first, last, is
+}
+
 func (s *set) count() (n int) {
 	for _, w := range s {
 		n += bits.OnesCount64(w)

@@ -42,6 +42,7 @@ type filling struct {
 	added  []entry
 	bounds []byte // of those that are added
 	times  []byte
+	exact  []byte
 	lists  map[string][]uint16 // places that are to be added, by key
 	words  map[string]*wordLists
 	values [256][]byte // by the first byte of the sum
@@ -148,7 +149,7 @@ func (w *writer) put(ctx context.Context, id layout.ItemID, r *row) error {
 	w.next++
 	w.live.add(at)
 	w.added = append(w.added, entry{n, r.digest, at})
-	w.bounds, w.times = appendBounds(w.bounds, r), appendTimes(w.times, r)
+	w.reaches(at, &r.reach)
 	w.mark(at, r)
 	doc := w.part<<16 | int64(at)
 	if r.label != "" || r.more != "" {
@@ -162,6 +163,15 @@ func (w *writer) put(ctx context.Context, id layout.ItemID, r *row) error {
 		w.tags[tag] = true
 	}
 	return w.putReach(ctx, doc, r)
+}
+
+// reaches adds where and when a document is.
+func (w *writer) reaches(at int, r *reach) {
+	var oddly, oddWhen bool
+	w.bounds, oddly = r.appendBounds(w.bounds)
+	if w.times, oddWhen = r.appendTimes(w.times); oddly || oddWhen {
+		w.exact = r.appendExact(w.exact, at)
+	}
 }
 
 // mark adds a document to the lists of what it has.
@@ -186,7 +196,7 @@ func (w *writer) mark(at int, r *row) {
 			l.labels = add(l.labels)
 		}
 		if f.stands {
-			l.stand = append(l.stand, byte(at), byte(at>>8), f.at)
+			l.stand = append(l.stand, f.at, byte(at), byte(at>>8))
 		}
 	}
 	for _, sum := range r.sums {
@@ -206,13 +216,16 @@ func (w *writer) enter(ctx context.Context, part int64) error {
 	if w.fresh {
 		return nil
 	}
-	var live, before []byte
-	is, err := w.scan(ctx, "SELECT next, live, rows FROM part JOIN item USING(part) WHERE part=?", []any{part}, &w.next, &live, &before)
+	var live []byte
+	is, err := w.scan(ctx, "SELECT next, live FROM part WHERE part=?", []any{part}, &w.next, &live)
 	if err != nil || !is {
 		return err
 	}
-	if w.before = before; w.next < 0 || w.next > maxPlaces || len(before)%itemBytes != 0 {
+	if w.next < 0 || w.next > maxPlaces {
 		return errOther
+	}
+	if w.before, err = w.itemsOf(ctx, part); err != nil {
+		return err
 	}
 	return w.live.unpack(live)
 }
@@ -230,7 +243,7 @@ func (w *writer) leave(ctx context.Context) error {
 	if err := w.putLists(ctx); err != nil {
 		return err
 	}
-	common := []byte{} // none is no NULL
+	var common [][]byte
 	rows, err := w.tx.QueryContext(ctx, "SELECT key, docs FROM list WHERE part=? AND key BETWEEN ? AND ?", w.part, []byte(keyTerm), []byte(keyAfter))
 	if err != nil {
 		return err
@@ -240,12 +253,17 @@ func (w *writer) leave(ctx context.Context) error {
 		if err := rows.Scan(&key, &docs); err != nil {
 			return errors.Join(unlike(err), rows.Close())
 		}
-		common = appendTerm(common, key, docs)
+		t := appendTerm(nil, key, docs)
+		if last := len(common) - 1; last >= 0 && len(common[last])+len(t) <= pieceBytes {
+			common[last] = append(common[last], t...)
+		} else {
+			common = append(common, t)
+		}
 	}
 	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 		return err
 	}
-	if err := w.exec(ctx, "INSERT OR REPLACE INTO common VALUES(?,?)", w.part, common); err != nil {
+	if err := w.putPieces(ctx, "common", common); err != nil {
 		return err
 	}
 	return w.putPart(ctx)
@@ -262,15 +280,79 @@ func (w *writer) putPart(ctx context.Context) error {
 	if len(all) != w.live.count() {
 		return errOther
 	}
-	if err := w.exec(ctx, "INSERT OR REPLACE INTO item VALUES(?,?)", w.part, []byte(packItems(all))); err != nil {
+	if err := w.putPieces(ctx, "item", slices.Collect(slices.Chunk([]byte(packItems(all)), pieceBytes/itemBytes*itemBytes))); err != nil {
 		return err
 	}
-	for table, more := range map[string][]byte{"bounds": w.bounds, "times": w.times} {
-		if err := w.exec(ctx, "INSERT INTO "+table+" VALUES(?,?) ON CONFLICT DO UPDATE SET rows=CAST(rows||excluded.rows AS BLOB)", w.part, append([]byte{}, more...)); err != nil {
+	if err := w.addPieces(ctx, "bounds", boundsPlaces, boundsBytes, w.bounds); err != nil {
+		return err
+	}
+	if err := w.addPieces(ctx, "times", timesPlaces, timesBytes, w.times); err != nil {
+		return err
+	}
+	if len(w.exact) > 0 {
+		if err := w.addPiece(ctx, "exact", 0, w.exact); err != nil {
 			return err
 		}
 	}
 	return w.exec(ctx, "INSERT OR REPLACE INTO part VALUES(?,?,?)", w.part, w.next, w.live.pack())
+}
+
+// putPieces puts rows in place of those that a table has of the part.
+func (w *writer) putPieces(ctx context.Context, table string, all [][]byte) error {
+	if len(all) > lastPiece {
+		return errFull
+	}
+	if err := w.exec(ctx, "DELETE FROM "+table+" WHERE id BETWEEN ? AND ?", w.part<<pieceBits, w.part<<pieceBits|lastPiece); err != nil {
+		return err
+	}
+	for i, b := range all {
+		if err := w.exec(ctx, "INSERT INTO "+table+" VALUES(?,?)", w.part<<pieceBits|int64(i), b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addPieces adds what there is of the places that were added, so many bytes of each, to rows of so many places.
+func (w *writer) addPieces(ctx context.Context, table string, places, size int, b []byte) error {
+	for at := w.next - len(b)/size; len(b) > 0; {
+		piece := at / places
+		n := min(len(b)/size, (piece+1)*places-at)
+		if err := w.addPiece(ctx, table, piece, b[:n*size]); err != nil {
+			return err
+		}
+		at, b = at+n, b[n*size:]
+	}
+	return nil
+}
+
+// addPiece writes more behind a row.
+func (w *writer) addPiece(ctx context.Context, table string, piece int, b []byte) error {
+	return w.exec(ctx, "INSERT INTO "+table+" VALUES(?,?) ON CONFLICT DO UPDATE SET rows=CAST(rows||excluded.rows AS BLOB)", w.part<<pieceBits|int64(piece), b)
+}
+
+// itemsOf reads the items of a part.
+func (w *writer) itemsOf(ctx context.Context, part int64) (all items, err error) {
+	s, err := w.stmt(ctx, "SELECT rows FROM item WHERE id BETWEEN ? AND ?")
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.QueryContext(ctx, part<<pieceBits, part<<pieceBits|lastPiece)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var b sql.RawBytes
+		if err := rows.Scan(&b); err != nil {
+			return nil, unlike(err)
+		}
+		all = append(all, b...)
+	}
+	if err = rows.Err(); err == nil && len(all)%itemBytes != 0 {
+		err = errOther
+	}
+	return all, err
 }
 
 // putLists writes the lists of the part, in the order of their keys.
@@ -295,7 +377,7 @@ func (w *writer) putLists(ctx context.Context) error {
 			all[keyLabel+word] = packing(l.labels)
 		}
 		if len(l.stand) > 0 {
-			all[keyStand+word] = append(make([]byte, packBytes), l.stand...)
+			w.stands(all, keyStand+word, l.stand)
 		}
 	}
 	for first, values := range w.values {
@@ -313,6 +395,20 @@ func (w *writer) putLists(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// stands puts in lists where a word stands: in as many as it takes for each to fit into a page, in the order of the documents.
+// What comes to an index that is not new goes behind all of them.
+func (w *writer) stands(all map[string][]byte, key string, b []byte) {
+	if !w.fresh {
+		all[pieceKey(key, lastPiece)] = append(make([]byte, packBytes), b...)
+		return
+	}
+	for n := 0; len(b) > 0; n++ {
+		size := min(len(b), pieceBytes/standBytes*standBytes)
+		all[pieceKey(key, n)] = append(make([]byte, packBytes), b[:size]...)
+		b = b[size:]
+	}
 }
 
 // end writes what waits.
@@ -390,13 +486,10 @@ func (w *writer) replace(ctx context.Context, n int64, r *row) (same bool, err e
 // replacedOf reads the items of a part and which of them are replaced.
 func (w *writer) replacedOf(ctx context.Context, part int64) (r replaced, err error) {
 	r.of = part
-	var packed, docs []byte
-	if _, err := w.scan(ctx, "SELECT rows FROM item WHERE part=?", []any{part}, &packed); err != nil {
+	if r.items, err = w.itemsOf(ctx, part); err != nil {
 		return r, err
 	}
-	if r.items = packed; len(packed)%itemBytes != 0 {
-		return r, errOther
-	}
+	var docs []byte
 	is, err := w.scan(ctx, "SELECT docs FROM replaced WHERE part=?", []any{part}, &docs)
 	if is {
 		err = r.docs.unpack(docs)
@@ -414,17 +507,16 @@ func (w *writer) putReplaced(ctx context.Context) error {
 
 // beginYoung empties the young part. What FTS5 has of its documents stays, so the next has another number.
 func beginYoung(ctx context.Context, q querier, before, part int64) error {
-	for _, table := range []string{"replaced", "list WHERE part=?1", "common WHERE part=?1", "item WHERE part=?1", "bounds WHERE part=?1", "times WHERE part=?1", "part WHERE part=?1"} {
-		if _, err := q.ExecContext(ctx, "DELETE FROM "+table, before); err != nil {
+	if _, err := q.ExecContext(ctx, "DELETE FROM replaced; DELETE FROM list WHERE part=?1; DELETE FROM part WHERE part=?1", before); err != nil {
+		return err
+	}
+	for _, table := range []string{"common", "item", "bounds", "times", "exact"} {
+		if _, err := q.ExecContext(ctx, "DELETE FROM "+table+" WHERE id BETWEEN ? AND ?", before<<pieceBits, before<<pieceBits|lastPiece); err != nil {
 			return err
 		}
 	}
-	for table, values := range map[string][]any{"part": {part, 0, (&set{}).pack()}, "item": {part, []byte{}}, "bounds": {part, []byte{}}, "times": {part, []byte{}}, "common": {part, []byte{}}} {
-		if _, err := q.ExecContext(ctx, "INSERT INTO "+table+" VALUES(?"+strings.Repeat(",?", len(values)-1)+")", values...); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := q.ExecContext(ctx, "INSERT INTO part VALUES(?,0,?)", part, (&set{}).pack())
+	return err
 }
 
 // putReach adds a document to the R*Trees, but one of the young part, whose items are few enough to be compared each.
