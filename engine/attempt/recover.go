@@ -107,13 +107,14 @@ func (r *Recovery) ended(a layout.AttemptRef) (bool, error) {
 // RecoverLost lets steps wait again whose engine is dead.
 func (r *Recovery) RecoverLost(ctx context.Context) error {
 	var errs []error
+	alive := livingOnce(r.ledger.Seat.Alive)
 	for _, it := range r.index.Loaded().Running() {
 		for run, i := range it.Steps() {
 			s := &run.Steps[i]
 			if s.Status != state.InProgress || !r.ledger.Site.Mine(state.SiteOf(s.Runner)) {
 				continue
 			}
-			lives, err := r.ledger.Seat.Alive(s.Current.Engine)
+			lives, err := alive(s.Current.Engine)
 			if err != nil {
 				errs = append(errs, fmt.Errorf("see whether engine %s lives: %w", s.Current.Engine, err))
 				continue
@@ -133,6 +134,20 @@ func (r *Recovery) RecoverLost(ctx context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// livingOnce asks once for each engine that lives: a fleet has ten thousand attempts of a thousand workers, and an answer takes a look
+// at a file.
+func livingOnce(alive func(layout.EngineID) (bool, error)) func(layout.EngineID) (bool, error) {
+	living := map[layout.EngineID]bool{}
+	return func(id layout.EngineID) (lives bool, err error) {
+		if living[id] {
+			return true, nil
+		}
+		lives, err = alive(id)
+		living[id] = lives && err == nil
+		return lives, err
+	}
 }
 
 // mostDeaths is how many engines in a row may die at a step of an item before the item is held: the step

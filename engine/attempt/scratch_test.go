@@ -1,6 +1,7 @@
 package attempt
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"testing"
@@ -41,5 +42,28 @@ func TestScratchNamesTellTheirAttempts(t *testing.T) {
 		if !ok || got != a {
 			t.Errorf("%+v, %v; want %+v", got, ok, a)
 		}
+	}
+}
+
+// A pass over the attempts looks once at the file of each engine that lives. An engine that is dead, or whose file cannot be read, is
+// looked for at each of its attempts.
+func TestALivingEngineIsLookedForOnce(t *testing.T) {
+	asked := map[layout.EngineID]int{}
+	alive := livingOnce(func(id layout.EngineID) (bool, error) {
+		asked[id]++
+		if id == "0badf11e" {
+			return true, os.ErrPermission
+		}
+		return id == "5c1e9a70", nil
+	})
+	for range 3 {
+		for id, want := range map[layout.EngineID]bool{"5c1e9a70": true, "0badcafe": false, "0badf11e": true} {
+			if lives, err := alive(id); lives != want || (err != nil) != (id == "0badf11e") {
+				t.Errorf("engine %s lives: %v, %v", id, lives, err)
+			}
+		}
+	}
+	if want := map[layout.EngineID]int{"5c1e9a70": 1, "0badcafe": 3, "0badf11e": 3}; !maps.Equal(asked, want) {
+		t.Errorf("looked for: %v, want %v", asked, want)
 	}
 }
