@@ -191,8 +191,12 @@ func (e *Engine) Close() {
 // Connected reports whether the server is reached.
 func (e *Engine) Connected() bool { return e.conn.IsConnected() }
 
-// Answers reports whether the server answers until ctx ends. What it sent before has come by then.
-func (e *Engine) Answers(ctx context.Context) bool { return e.conn.FlushWithContext(ctx) == nil }
+// Answers reports whether the server answers until ctx ends, after Answer has been called. The beats that came before are answered
+// by then: a beat that waits here for a processor is no silence of its worker.
+func (e *Engine) Answers(ctx context.Context) bool {
+	_, err := e.conn.RequestWithContext(ctx, wire.AskSubject(wire.Operator, wire.VerbBeat), nil)
+	return err == nil
+}
 
 // Answer has f answer what workers ask. Beats have a subscription and goroutines of their own: thousands of claims that
 // wait for the disk would else have leases run out.
@@ -200,14 +204,21 @@ func (e *Engine) Answer(f func(name layout.Name, verb string, data []byte) []byt
 	beats := wire.AsksOf(wire.VerbBeat)
 	for subject, own := range map[string]bool{beats: true, wire.AllAsks: false} {
 		asked := make(chan struct{}, mostAsked)
+		var before sync.WaitGroup
 		_, err := e.conn.Subscribe(subject, func(m *nats.Msg) {
 			name, verb, ok := wire.Asker(m.Subject)
 			if !ok || m.Reply == "" || (verb == wire.VerbBeat) != own {
 				return
 			}
+			if own && name == wire.Operator { // of Answers
+				before.Wait()
+				_ = m.Respond(nil)
+				return
+			}
 			asked <- struct{}{}
+			before.Add(1)
 			e.answer.Go(func() {
-				defer func() { <-asked }()
+				defer func() { <-asked; before.Done() }()
 				if reply := f(name, verb, m.Data); reply != nil {
 					_ = m.Respond(reply) // who asked asks again
 				}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -219,6 +220,37 @@ func TestOffersAreClearedTogether(t *testing.T) {
 	pulled(other, "3")
 	pulled(class, "5")
 	pulled(class, "4") // again: it stands, and was not acknowledged
+}
+
+// The server answers after the beats that came before are answered, also where they wait for a processor.
+func TestBeatsAreHeardBeforeTheServerAnswers(t *testing.T) {
+	_, e := own(t)
+	going, heard := make(chan struct{}), atomic.Int64{}
+	err := e.Answer(func(layout.Name, string, []byte) []byte {
+		<-going
+		heard.Add(1)
+		return []byte("ok")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if err := e.conn.PublishRequest(wire.AskSubject("w", wire.VerbBeat), "nobody", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	late, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if e.Answers(late) {
+		t.Error("it answers before the beats are answered")
+	}
+	close(going)
+	if !e.Answers(t.Context()) {
+		t.Error("it does not answer")
+	}
+	if n := heard.Load(); n != 3 {
+		t.Errorf("%d of 3 beats were answered before", n)
+	}
 }
 
 // Beats are answered while as many claims as may be are being answered, and more wait.
