@@ -59,6 +59,7 @@ type asked struct {
 	offer  string        // its identifier
 	want   string        // what it asked for
 	waited time.Duration // from the offer to the grant
+	quick  bool          // what its robot is given is soon prepared
 }
 
 // Answer answers what a worker asks; name is proven by its key.
@@ -135,7 +136,7 @@ func (r *Remote) claim(name layout.Name, c wire.Claim) wire.Grant {
 		g.Return = "say hello first"
 	case again != nil && again.ref.Key.Engine == w.Engine && r.loans[again.ref] == again:
 		r.mu.Unlock()
-		return again.grant()
+		return r.laden(again)
 	case c.Epoch != r.epoch || o == nil:
 		g.Gone = true
 	case o.claiming:
@@ -186,10 +187,6 @@ func (r *table) elsewhere(w *worker, o *offer) bool {
 	return false
 }
 
-func (l *loan) grant() wire.Grant {
-	return wire.Grant{Head: wire.Now(), Cleared: true, Held: l.held, Lease: l.lease, Alone: l.alone}
-}
-
 // lend commits the claim. The commit is not ended by a worker that does not wait for it.
 func (r *Remote) lend(w *worker, o *offer) wire.Grant {
 	ctx := context.Background()
@@ -211,19 +208,19 @@ func (r *Remote) lend(w *worker, o *offer) wire.Grant {
 	}
 	lease := time.Duration(o.demand.Lease)
 	l := &loan{ref: ref, held: wire.HeldOf(ref, r.nonce(ref)), worker: w.Name, work: o.work, lease: lease, alone: o.demand.Alone,
-		expires: r.rooms.Now().Add(lease), send: o.demand.Send, robot: o.demand.Robot, shared: w.Shared != "", asked: asked{o.id, o.demand.Want.String(), r.rooms.Now().Sub(o.since)}}
+		expires: r.rooms.Now().Add(lease), send: o.demand.Send, robot: o.demand.Robot, shared: w.Shared != "", asked: asked{o.id, o.demand.Want.String(), r.rooms.Now().Sub(o.since), o.quick}}
 	r.enter(l)
 	r.granted[o.id] = l
 	r.mu.Unlock()
-	if !o.quick {
-		return l.grant()
-	}
 	return r.laden(l)
 }
 
 // laden is the grant of a loan with what its robot is given, where a message carries that: then the worker need not ask.
 func (r *Remote) laden(l *loan) wire.Grant {
-	g := l.grant()
+	g := wire.Grant{Head: wire.Now(), Cleared: true, Held: l.held, Lease: l.lease, Alone: l.alone}
+	if !l.quick {
+		return g
+	}
 	call, err := transfer{r}.given(context.Background(), l, true)
 	switch {
 	case errors.Is(err, errMuch):

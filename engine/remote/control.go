@@ -170,7 +170,7 @@ func (r operator) rehearse(c wire.Control) (string, error) {
 	lease := r.lease()
 	l := &loan{ref: trial.AttemptRef, held: wire.HeldOf(trial.AttemptRef, r.nonce(trial.AttemptRef)), worker: w.Name, work: trial, lease: lease,
 		expires: r.rooms.Now().Add(lease), robot: robotName(s)}
-	grant := l.grant()
+	grant := r.laden(l)
 	r.mu.Lock()
 	r.enter(l)
 	r.mu.Unlock()

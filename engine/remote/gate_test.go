@@ -9,6 +9,7 @@ import (
 	"bagpipe/engine/remote/bus"
 	"bagpipe/engine/remote/wire"
 	"bagpipe/layout"
+	"bagpipe/steps"
 )
 
 // telling has a worker that hears its orders.
@@ -51,6 +52,23 @@ func TestAWorkerThatLostThreeMustAnswer(t *testing.T) {
 		g := r.claim("w", wire.Claim{Head: wire.Now(), Engine: "5c1e9a71", Offer: "1", Epoch: r.epoch})
 		if strings.Contains(g.Return, "does not answer") == answers || g.Return == "" {
 			t.Errorf("answers %v: %+v", answers, g)
+		}
+	}
+}
+
+// A worker that did not hear the grant of a small step asks again, and hears what its robot is given with it.
+func TestARepeatedGrantCarriesTheCall(t *testing.T) {
+	for _, quick := range []bool{true, false} {
+		r, l, _ := lentOne(t)
+		r.rooms.Robots = map[layout.Name]steps.Builtin{"noop": {Fileless: true}}
+		r.workers["w"] = &worker{Hello: wire.Hello{Name: "w", Engine: l.ref.Key.Engine, Slots: 1}, state: StateReady}
+		l.robot, l.asked = "noop", asked{offer: "1", quick: quick}
+		r.granted["1"] = l
+		for range 2 {
+			g := r.claim("w", wire.Claim{Head: wire.Now(), Engine: l.ref.Key.Engine, Offer: "1", Epoch: r.epoch})
+			if g.Held != l.held || (g.Call != nil) != quick || quick && g.Call.Robot != "noop" {
+				t.Errorf("quick %v: granted %+v", quick, g)
+			}
 		}
 	}
 }
