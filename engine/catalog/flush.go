@@ -17,9 +17,8 @@ import (
 )
 
 const (
-	recordsAtOnce  = 500 // in one commit
-	objectsAtOnce  = 1000
-	admittedAtOnce = 256 // side by side: they share their commits
+	recordsAtOnce = 500  // in one commit
+	objectsAtOnce = 1000 // side by side: they share their packs and syncs
 )
 
 // keep has a folder's record committed with the next flush.
@@ -172,7 +171,7 @@ func (s *scan) put(ctx context.Context, files map[string][]byte, folders int) er
 func (s *scan) admit(ctx context.Context, objects []object, do func(context.Context, object) error) error {
 	errs := make([]error, len(objects))
 	var g errgroup.Group
-	g.SetLimit(admittedAtOnce)
+	g.SetLimit(objectsAtOnce)
 	for i, o := range objects {
 		g.Go(func() error {
 			errs[i] = do(ctx, o)
