@@ -41,7 +41,6 @@ require (
 	github.com/srerickson/ocfl-go v0.11.0
 	github.com/therootcompany/xz v1.0.1
 	github.com/tidwall/gjson v1.20.0
-	github.com/tidwall/pretty v1.2.0
 	github.com/tus/tusd/v2 v2.9.2
 	github.com/vbauerster/mpb/v8 v8.9.3
 	github.com/wroge/wgs84 v1.1.7
@@ -112,6 +111,7 @@ require (
 	github.com/rs/xid v1.6.0 // indirect
 	github.com/spf13/afero v1.15.0 // indirect
 	github.com/stangelandcl/ppmd v0.1.1 // indirect
+	github.com/tidwall/pretty v1.2.0 // indirect
 	github.com/tinylib/msgp v1.3.0 // indirect
 	github.com/ulikunitz/xz v0.5.15 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"time"
-
-	"github.com/tidwall/pretty"
 )
 
 // SchemaError is a file whose schema this version does not know.
@@ -68,22 +66,6 @@ func toDocument(v any) (any, error) {
 	}
 	var doc any
 	return doc, decodeNumbers(raw, &doc)
-}
-
-var sorted = &pretty.Options{Width: -1, Indent: "  ", SortKeys: true}
-
-// encodeNew is EncodeJSON in a third of the time: it makes no tree of maps of v, in which no member stands twice.
-func encodeNew(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	if bytes.Contains(b.Bytes(), []byte(`\u`)) { // a document has some of these characters as they are
-		return EncodeJSON(v)
-	}
-	return pretty.PrettyOptions(b.Bytes(), sorted), nil
 }
 
 func encodeDocument(doc any) ([]byte, error) {
