@@ -21,6 +21,7 @@ type Keeper struct {
 	loading sync.Mutex // held while the index is filled; before noting
 
 	noting sync.Mutex // held while the index takes in a move, or is copied; before mu
+	noted  queue.Item // the item taken in last, whose memory the next one takes; noting guards it
 
 	mu      sync.Mutex   // guards the next three
 	index   *queue.Index // nil until Load

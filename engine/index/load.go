@@ -283,7 +283,7 @@ func (ke *Keeper) reload(index *queue.Index, v gitstore.View, n *noted) {
 	if told != nil {
 		was = queue.Bare(index.View, n.id)
 	}
-	is := controlled(ke.control, index, ke.Summarise(v, n.id, &n.files, &ke.ledger.Decoded, &queue.Item{}))
+	is := controlled(ke.control, index, ke.Summarise(v, n.id, &n.files, &ke.ledger.Decoded, &ke.noted))
 	index.Put(is)
 	ke.NoteEnds(index, is)
 	trialMoved(ke.control, index, n.id)
