@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -102,7 +103,7 @@ func ByBagpipe(c gitstore.Commit) bool {
 
 // Runner names this process in attempts.
 func (l *Ledger) Runner() string {
-	return l.Site.Runner(fmt.Sprintf("%s:%d", l.Host.Name, l.Host.PID))
+	return l.Site.Runner(l.Host.Name + ":" + strconv.Itoa(l.Host.PID))
 }
 
 func (l *Ledger) IntentKey() (layout.IntentKey, error) {

@@ -19,6 +19,7 @@ type Trailer [2]string
 // neither for a subject nor for a trailer, and the trailers.
 func Message(subject, text string, trailers []Trailer) string {
 	var b strings.Builder
+	b.Grow(1 << 10) // seldom more
 	b.WriteString(OneLine(subject, 240))
 	b.WriteString("\n\n")
 	if text = strings.TrimSpace(text); text != "" {
@@ -32,7 +33,10 @@ func Message(subject, text string, trailers []Trailer) string {
 	}
 	for _, t := range trailers {
 		if key, value := t[0], t[1]; value != "" {
-			b.WriteString(key + ": " + OneLine(value, 300) + "\n")
+			b.WriteString(key)
+			b.WriteString(": ")
+			b.WriteString(OneLine(value, 300))
+			b.WriteByte('\n')
 		}
 	}
 	return b.String()

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -51,7 +52,7 @@ func (l *Ledger) Start(ctx context.Context, id layout.ItemID, f *Definition, ski
 func Pin(r gitstore.Reader, f *Definition, files map[string][]byte) error {
 	p := layout.PinnedPath(f.Def.Digest)
 	pinned, err := ReadOptional(r, p)
-	if err == nil && (pinned == nil || DigestOf(pinned) != f.Def.Digest) {
+	if err == nil && !bytes.Equal(pinned, f.Data) {
 		files[p] = f.Data
 	}
 	return err
