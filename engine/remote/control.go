@@ -57,9 +57,9 @@ func (r operator) do(c wire.Control) (string, error) {
 	case wire.Resume:
 		w.stopped, w.suspect, w.lapses = false, "", 0
 	case wire.Forget:
-		if w.state != StateSilent || running > 0 {
+		if w.state != StateSilent && w.state != StateGone || running > 0 {
 			r.mu.Unlock()
-			return "", fmt.Errorf("worker %s is %s and has %s; one that is silent and has none can be forgotten", c.Worker, w.state, layout.Count(running, "attempt"))
+			return "", fmt.Errorf("worker %s is %s and has %s; one that is silent or gone, and has none, can be forgotten", c.Worker, w.state, layout.Count(running, "attempt"))
 		}
 		delete(r.workers, c.Worker)
 		r.regroup()

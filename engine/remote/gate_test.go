@@ -72,3 +72,25 @@ func TestARepeatedGrantCarriesTheCall(t *testing.T) {
 		}
 	}
 }
+
+// A worker that is silent, or said that it ends, is forgotten; one that works, or has attempts, is not.
+func TestWhoIsForgotten(t *testing.T) {
+	for _, c := range []struct {
+		state   string
+		attempt bool
+		want    bool
+	}{{StateReady, false, false}, {StateDraining, false, false}, {StateSilent, false, true}, {StateGone, false, true}, {StateGone, true, false}} {
+		r, l, _ := lentOne(t)
+		r.place.Broker = &noBroker{}
+		w := &worker{Hello: wire.Hello{Name: "w", Engine: "5c1e9a71", Slots: 1}, state: StateReady}
+		if c.attempt {
+			w.Engine = l.ref.Key.Engine
+		}
+		r.workers["w"] = w
+		r.beat("w", wire.Beat{Head: wire.Now(), Engine: w.Engine, State: c.state})
+		answer := r.control(wire.Operator, wire.Control{Head: wire.Now(), Verb: wire.Forget, Worker: "w"})
+		if forgotten := r.workers["w"] == nil; forgotten != c.want || (answer.Refused == "") != c.want {
+			t.Errorf("%+v: %+v", c, answer)
+		}
+	}
+}

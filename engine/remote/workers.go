@@ -44,6 +44,7 @@ const (
 	StateSilent   = "silent"
 	StateStopped  = "stopped"
 	StateSuspect  = "suspended"
+	StateGone     = "gone" // it said that it ends
 )
 
 // demand is what a step asks of a worker, and how it is placed.
