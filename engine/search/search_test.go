@@ -74,7 +74,7 @@ func (l *library) do(readOnly bool, f func(*engine.Engine)) {
 }
 
 var (
-	words  = []string{"flood", "Floodplain", "plain", "Änne", "anne", "R&D", "北京洪水影像", "洪水", "上海", "ミュンヘン", "Straße", "STRASSE", "gf1_pms-2", "1945", "Żółw", "Москва", "a", "naïve café", "ไทย"}
+	words  = []string{"flood", "Floodplain", "plain", "Änne", "anne", "R&D", "北京洪水影像", "洪水", "上海", "ミュンヘン", "Straße", "STRASSE", "gf1_pms-2", "1945", "Żółw", "Москва", "a", "naïve café", "ไทย", "a a a", "aa a", "洪水洪"}
 	wheres = []string{"type = map", "collection = letters and metadata.time exists", `metadata.title = "北京洪水影像 Straße"`, "not type = map and label ~ *洪水*", "type in (map, none) or metadata.sheets = 1",
 		"metadata.tags = flood and type in (map, orthophoto)", "metadata.sheets.1.of ~ *flood* and metadata.tags in (Karte, x)", "metadata.sheets.1.of = a",
 		"metadata.sheets = 2", "metadata.sheets.0 in (1, x) and metadata.time exists"}
@@ -114,11 +114,27 @@ func (l *library) manifest(id layout.ItemID) []byte {
 
 func (l *library) box() query.Box {
 	at := func(most int) float64 { return float64(l.IntN(2*most*10+1)-most*10) / 10 }
+	fine := l.IntN(2) == 0 // beside others by less than the index keeps, or touching them
+	if fine {
+		at = func(most int) float64 {
+			v := float64(l.IntN(5)-2)*float64(most)/2 + float64(l.IntN(9)-4)*[]float64{0, 1e-9, 5e-8, 1e-7}[l.IntN(4)]
+			return min(max(v, -float64(most)), float64(most))
+		}
+	}
 	s, n := at(90), at(90)
-	return query.Box{at(180), min(s, n), at(180), max(s, n)}
+	b := query.Box{at(180), min(s, n), at(180), max(s, n)}
+	if fine && l.IntN(3) == 0 { // a point
+		b[2], b[3] = b[0], b[1]
+	}
+	return b
 }
 
 func (l *library) time() string {
+	if l.IntN(2) == 0 { // beside others by less than the index keeps
+		t := time.Date(1999, 12, 31, 23, 58+l.IntN(4), []int{0, 0, 59, 30}[l.IntN(4)], []int{0, 0, 1, 999_000_000, 999_999_999, 500_000}[l.IntN(6)], time.UTC)
+		t = t.In(time.FixedZone("", (l.IntN(27)-13)*3600+l.IntN(2)*1800))
+		return t.Format([]string{time.RFC3339Nano, time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02T15:04"}[l.IntN(4)])
+	}
 	t := time.Date(1900+l.IntN(120), time.Month(1+l.IntN(12)), 1+l.IntN(28), 0, 0, 0, 0, time.UTC)
 	return t.Format([]string{"2006", "2006-01", "2006-01-02", time.RFC3339}[l.IntN(4)])
 }
