@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -56,25 +57,78 @@ func (c *deliveryList) Run(ctx context.Context, on *screen.Screen, open Open) er
 
 // deliveries are some items, and a target.
 type deliveries struct {
-	Item []string    `arg:"" help:"Identifier, the beginning of one, or label."`
+	Item []string    `arg:"" optional:"" help:"Identifier, the beginning of one, or label."`
 	To   layout.Name `required:"" placeholder:"TARGET" help:"The target."`
+	All  bool        `help:"All of the target: of approve and refuse those that wait, of retry those that failed, of withdraw those it holds."`
 }
 
-// each does something with each item, and prints how it stands.
-func (c *deliveries) each(ctx context.Context, on *screen.Screen, open Open, done string, act func(*engine.Engine, layout.ItemID) error) error {
+// Validate is called by kong.
+func (c *deliveries) Validate() error {
+	if c.All == (len(c.Item) > 0) {
+		return errors.New("name items, or give --all")
+	}
+	return nil
+}
+
+// each does something with each item, or with all whose delivery is one of those, and prints how it stands. Of all, one that cannot be
+// is told, and the others are gone on with: exit code 4.
+func (c *deliveries) each(ctx context.Context, on *screen.Screen, open Open, of func(layout.Delivery) bool, done string, act func(*engine.Engine, layout.ItemID) error) error {
 	return open.plain(ctx, func(e *engine.Engine) error {
+		one := func(id layout.ItemID) error {
+			err := act(e, id)
+			if err == nil {
+				fmt.Fprintf(on.Out, "%s  %s  %s\n", id.Short(), c.To, done)
+			}
+			return err
+		}
 		for _, ref := range c.Item {
 			id, err := e.Ask.Resolve(ctx, ref)
 			if err != nil {
 				return err
 			}
-			if err := act(e, id); err != nil {
+			if err := one(id); err != nil {
 				return err
 			}
-			fmt.Fprintf(on.Out, "%s  %s  %s\n", id.Short(), c.To, done)
+		}
+		if !c.All {
+			return nil
+		}
+		rows, err := e.Delivery.Rows(ctx, c.To, "")
+		if err != nil {
+			return err
+		}
+		bad, some := false, false
+		for _, r := range rows {
+			if !of(r.Delivery) {
+				continue
+			}
+			some = true
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := one(r.Item); err != nil {
+				on.Talk("%s: %v", r.Item.Short(), err)
+				bad = true
+			}
+		}
+		if bad {
+			return screen.ExitSomeFailed
+		}
+		if !some {
+			on.Talk("there is no such delivery to %s", c.To)
 		}
 		return nil
 	})
+}
+
+// are tells deliveries in a state.
+func are(state string) func(layout.Delivery) bool {
+	return func(d layout.Delivery) bool { return d.State == state }
+}
+
+// failed tells deliveries that failed, also those that are tried again later.
+func failed(d layout.Delivery) bool {
+	return d.State == layout.DeliveryFailed || d.State == layout.DeliveryReady && !d.After.IsZero()
 }
 
 type deliveryApprove struct {
@@ -84,7 +138,7 @@ type deliveryApprove struct {
 
 // Run approves.
 func (c *deliveryApprove) Run(ctx context.Context, on *screen.Screen, open Open) error {
-	return c.each(ctx, on, open, layout.DeliveryReady, func(e *engine.Engine, id layout.ItemID) error {
+	return c.each(ctx, on, open, are(layout.DeliveryWaits), layout.DeliveryReady, func(e *engine.Engine, id layout.ItemID) error {
 		return e.Delivery.Approve(ctx, e.Ledger.ByPerson(), id, c.To, c.Text)
 	})
 }
@@ -96,7 +150,7 @@ type deliveryRefuse struct {
 
 // Run refuses.
 func (c *deliveryRefuse) Run(ctx context.Context, on *screen.Screen, open Open) error {
-	return c.each(ctx, on, open, layout.DeliveryForbidden, func(e *engine.Engine, id layout.ItemID) error {
+	return c.each(ctx, on, open, are(layout.DeliveryWaits), layout.DeliveryForbidden, func(e *engine.Engine, id layout.ItemID) error {
 		return e.Delivery.Refuse(ctx, e.Ledger.ByPerson(), id, c.To, c.Text)
 	})
 }
@@ -105,7 +159,7 @@ type deliveryRetry struct{ deliveries }
 
 // Run has deliveries tried again.
 func (c *deliveryRetry) Run(ctx context.Context, on *screen.Screen, open Open) error {
-	return c.each(ctx, on, open, layout.DeliveryReady, func(e *engine.Engine, id layout.ItemID) error {
+	return c.each(ctx, on, open, failed, layout.DeliveryReady, func(e *engine.Engine, id layout.ItemID) error {
 		return e.Delivery.Retry(ctx, e.Ledger.ByPerson(), id, c.To)
 	})
 }
@@ -117,7 +171,7 @@ type deliveryWithdraw struct {
 
 // Run takes items back.
 func (c *deliveryWithdraw) Run(ctx context.Context, on *screen.Screen, open Open) error {
-	return c.each(ctx, on, open, layout.DeliveryWithdrawn, func(e *engine.Engine, id layout.ItemID) error {
+	return c.each(ctx, on, open, are(layout.DeliveryDelivered), layout.DeliveryWithdrawn, func(e *engine.Engine, id layout.ItemID) error {
 		err := e.Delivery.Withdraw(ctx, e.Ledger.ByPerson(), id, c.To, c.Text)
 		if delivery.Away(err) {
 			return fmt.Errorf("%w; it is taken back by a run once the target is there", err)
