@@ -253,7 +253,7 @@ func (k *Keeper) setOne(ctx context.Context, id layout.ItemID, to layout.Name, w
 		}
 		d := o.delivery.Targets[to]
 		if d == nil {
-			return nil, cmp.Or(k.unknown(to), notListed(id, to))
+			return nil, cmp.Or(unknown(k, to), notListed(id, to))
 		}
 		if err := change(o, d); err != nil {
 			if errors.Is(err, errNothing) {

@@ -71,13 +71,13 @@ func (w Which) has(of, to layout.Name, d *layout.Delivery) bool {
 func (k *Keeper) Rows(ctx context.Context, to layout.Name, in string) ([]Row, error) {
 	rows, _, err := List(ctx, k, Which{To: to, State: in}, 0)
 	if err == nil && len(rows) == 0 && to != "" {
-		err = k.unknown(to)
+		err = unknown(k, to)
 	}
 	return rows, err
 }
 
 // unknown is the error of a name that no target in the settings has; nil of one that has.
-func (k *Keeper) unknown(to layout.Name) error {
+func unknown(k *Keeper, to layout.Name) error {
 	s := k.settings.Current().Settings
 	if _, is := s.Targets[string(to)]; is {
 		return nil

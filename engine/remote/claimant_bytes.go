@@ -77,7 +77,7 @@ func (r Claimants) Put(ctx context.Context, account string, h wire.Held, path st
 		return ended(err)
 	}
 	in := &summed{from: body, sum: sha256.New()}
-	if _, err := r.appendPart(l, root, string(rel), offset, in); err != nil {
+	if _, err := appendPart(&r.table, l, root, string(rel), offset, in); err != nil {
 		if ctx.Err() != nil {
 			return err
 		}

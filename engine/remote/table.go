@@ -371,6 +371,13 @@ func (t *table) overdue(now time.Time) bool {
 
 // expired takes the loans whose leases ran out.
 func (t *table) expired(now time.Time) (gone []*loan) {
+	silence := time.Duration(0) // a worker may say nothing for the longest of the leases
+	for _, d := range t.demands {
+		silence = max(silence, time.Duration(d.Lease))
+	}
+	if silence == 0 {
+		silence = 30 * time.Second
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, l := range t.loans {
@@ -380,22 +387,10 @@ func (t *table) expired(now time.Time) (gone []*loan) {
 		}
 	}
 	for _, w := range t.workers {
-		if w.state != StateSilent && now.Sub(w.seen) > t.silence(w) {
+		if w.state != StateSilent && now.Sub(w.seen) > silence {
 			w.state, w.classes = StateSilent, nil
 			t.regroup()
 		}
 	}
 	return gone
-}
-
-// silence is how long a worker may say nothing: the longest of its leases; t.mu is held.
-func (t *table) silence(w *worker) time.Duration {
-	most := time.Duration(0)
-	for _, d := range t.demands {
-		most = max(most, time.Duration(d.Lease))
-	}
-	if most == 0 {
-		most = 30 * time.Second
-	}
-	return most
 }

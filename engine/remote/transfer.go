@@ -282,7 +282,7 @@ func (r transfer) takePart(w http.ResponseWriter, q *http.Request, l *loan) {
 	}
 	defer root.Close()
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(partTime))
-	code, err := r.appendPart(l, root, rel, offset, http.MaxBytesReader(w, q.Body, mostPart))
+	code, err := appendPart(&r.table, l, root, rel, offset, http.MaxBytesReader(w, q.Body, mostPart))
 	if err != nil {
 		problem(w, code, err.Error())
 		return
@@ -294,7 +294,7 @@ func (r transfer) takePart(w http.ResponseWriter, q *http.Request, l *loan) {
 const partTime = 10 * time.Minute
 
 // appendPart writes a part of a file of a loan, unless that is being ended.
-func (t *table) appendPart(l *loan, root *os.Root, rel string, offset int64, body io.Reader) (code int, err error) {
+func appendPart(t *table, l *loan, root *os.Root, rel string, offset int64, body io.Reader) (code int, err error) {
 	var f *os.File
 	err = t.writing(l, func() (err error) {
 		f, err = openAt(root, rel, offset)
