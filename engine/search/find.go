@@ -255,7 +255,7 @@ func (a *asked) marks(ctx context.Context, part int64, from, to string, size int
 const lastPiece = 1<<pieceBits - 1
 
 // pieces visits the rows that a table has of a part, from one to another, until visit answers false.
-func (a *asked) pieces(ctx context.Context, table string, part int64, from, to int, visit func(piece int, b []byte) (bool, error)) error {
+func pieces(ctx context.Context, a *asked, table string, part int64, from, to int, visit func(piece int, b []byte) (bool, error)) error {
 	return a.rows(ctx, "SELECT id, rows FROM "+table+" WHERE id BETWEEN ? AND ?", []any{part<<pieceBits | int64(from), part<<pieceBits | int64(to)}, func(r *sql.Rows) (bool, error) {
 		var id int64
 		var b sql.RawBytes
@@ -274,7 +274,7 @@ func (a *asked) exactly(ctx context.Context, part int64, s *set) error {
 			return nil
 		}
 		next := first / places
-		err := a.pieces(ctx, table, part, next, last/places, func(piece int, b []byte) (bool, error) {
+		err := pieces(ctx, a, table, part, next, last/places, func(piece int, b []byte) (bool, error) {
 			if piece != next {
 				return false, errOther
 			}
@@ -289,14 +289,18 @@ func (a *asked) exactly(ctx context.Context, part int64, s *set) error {
 	var all exacts
 	exact := func(place int) (r reach, err error) {
 		if all == nil {
-			if err := a.pieces(ctx, "exact", part, 0, lastPiece, func(_ int, b []byte) (bool, error) {
+			if err := pieces(ctx, a, "exact", part, 0, lastPiece, func(_ int, b []byte) (bool, error) {
 				all = append(all, b...)
 				return true, nil
 			}); err != nil {
 				return r, err
 			}
 		}
-		return all.find(place)
+		r, is := all.find(place)
+		if !is {
+			err = errOther
+		}
+		return r, err
 	}
 	if a.BBox != nil {
 		if err := look("bounds", boundsPlaces, func(piece int, b []byte) error { return s.within(piece, b, *a.BBox, exact) }); err != nil {
@@ -313,7 +317,7 @@ func (a *asked) exactly(ctx context.Context, part int64, s *set) error {
 // index is damaged.
 func (a *asked) named(ctx context.Context, part int64, s *set, visit func(n int64) bool) error {
 	left := s.count()
-	err := a.pieces(ctx, "item", part, 0, lastPiece, func(_ int, all []byte) (bool, error) {
+	err := pieces(ctx, a, "item", part, 0, lastPiece, func(_ int, all []byte) (bool, error) {
 		if len(all)%itemBytes != 0 {
 			return false, errOther
 		}
@@ -400,7 +404,7 @@ func (a *asked) tally(ctx context.Context, parts []int64, into counts) error {
 		if s.isEmpty() {
 			continue
 		}
-		if err := a.pieces(ctx, "common", part, 0, lastPiece, func(_ int, b []byte) (bool, error) {
+		if err := pieces(ctx, a, "common", part, 0, lastPiece, func(_ int, b []byte) (bool, error) {
 			return true, eachTerm(b, func(key, docs []byte) error {
 				n, err := s.meets(docs)
 				if n > 0 {

@@ -71,10 +71,17 @@ func TestRoundedReachesMeetAsTheyAre(t *testing.T) {
 			near.add(i)
 			then.add(i)
 		}
-		if err := near.within(0, bounds, asked, exacts(exact).find); err != nil {
+		find := func(place int) (reach, error) {
+			r, is := exacts(exact).find(place)
+			if !is {
+				return r, errOther
+			}
+			return r, nil
+		}
+		if err := near.within(0, bounds, asked, find); err != nil {
 			t.Fatal(err)
 		}
-		if err := then.during(0, times, when, exacts(exact).find); err != nil {
+		if err := then.during(0, times, when, find); err != nil {
 			t.Fatal(err)
 		}
 		for i, of := range all {
