@@ -91,21 +91,30 @@ func (c *Scanning) Line(ctx context.Context, tip, since Hash, met func(Met)) (co
 // Scan reads commits that mostly follow one another, and remembers what it read lately. It is one
 // goroutine's.
 type Scan struct {
-	of   *Scanning
-	objs *odb.Scan
-	ways trees.Ways // to the folders of what Diff visited last
+	of     *Scanning
+	objs   *odb.Scan
+	ways   trees.Ways // to the folders of what Diff visited last
+	lately [2]rooted  // commits that Commit or Read gave, the last one first
 }
+
+// rooted is a commit with its root tree.
+type rooted struct{ commit, tree Hash }
 
 // Scan makes one.
 func (c *Scanning) Scan() *Scan { return &Scan{of: c, objs: c.bulk.Scan(c.digests)} }
 
 // At gives the files at a commit, for the goroutine of the Scan alone.
 func (s *Scan) At(commit Hash) (View, error) {
+	for _, of := range s.lately {
+		if of.commit == commit {
+			return s.view(of), nil
+		}
+	}
 	c, err := s.objs.ReadCommit(commit)
 	if err != nil {
 		return View{}, err
 	}
-	return View{db: s.of.db, scan: s.objs, ways: &s.ways, commit: commit, tree: c.Tree}, nil
+	return s.view(rooted{commit, c.Tree}), nil
 }
 
 // Commit gives a commit and the files at it.
@@ -130,7 +139,13 @@ func (s *Scan) Read(m Met) (Commit, View, error) {
 }
 
 func (s *Scan) commit(h Hash, c odb.Commit) (Commit, View, error) {
-	return history.NewCommit(h, c), View{db: s.of.db, scan: s.objs, ways: &s.ways, commit: h, tree: c.Tree}, nil
+	of := rooted{h, c.Tree}
+	s.lately = [2]rooted{of, s.lately[0]}
+	return history.NewCommit(h, c), s.view(of), nil
+}
+
+func (s *Scan) view(of rooted) View {
+	return View{db: s.of.db, scan: s.objs, ways: &s.ways, commit: of.commit, tree: of.tree}
 }
 
 // Difference is a file that differs, with the names of its bytes on either side; zero: there is none.

@@ -123,13 +123,14 @@ func appendClean(dst []byte, s, instead string) []byte {
 // ParseCommit reads a commit. Headers it does not know are passed over.
 func ParseCommit(data []byte) (Commit, error) {
 	var c Commit
+	text := string(data) // one copy, which names and the message share
 	for first := true; ; first = false {
-		line, rest, ok := bytes.Cut(data, []byte("\n"))
+		line, rest, ok := strings.Cut(text, "\n")
 		if !ok {
 			return c, fmt.Errorf("%w: commit without end of header", errCorrupt)
 		}
-		data = rest
-		key, value, _ := strings.Cut(string(line), " ")
+		text = rest
+		key, value, _ := strings.Cut(line, " ")
 		if first && key != "tree" {
 			return c, fmt.Errorf("%w: commit without tree", errCorrupt)
 		}
@@ -140,7 +141,7 @@ func ParseCommit(data []byte) (Commit, error) {
 			return c, err
 		}
 	}
-	c.Message = string(data)
+	c.Message = text
 	return c, nil
 }
 
@@ -185,16 +186,21 @@ func parsePerson(s string) Person {
 	name, rest, _ := strings.Cut(s, "<")
 	email, when, _ := strings.Cut(rest, ">")
 	p := Person{Name: strings.TrimSpace(name), Email: email}
-	fields := strings.Fields(when)
-	if len(fields) == 0 {
-		return p
+	var fields [2]string // seconds, and the zone
+	n := 0
+	for f := range strings.FieldsSeq(when) {
+		if n == len(fields) {
+			break
+		}
+		fields[n] = f
+		n++
 	}
 	seconds, err := strconv.ParseInt(fields[0], 10, 64)
 	if err != nil {
 		return p
 	}
 	p.When = time.Unix(seconds, 0).UTC()
-	if len(fields) > 1 {
+	if n > 1 {
 		p.When = p.When.In(parseZone(fields[1]))
 	}
 	return p
