@@ -79,7 +79,7 @@ type happened struct {
 	before   []string // workflows that the new version of the item ended
 }
 
-// eventOf finds the event that made y of x; d is what y has more.
+// eventOf finds the event that made y of x; d is what y has more, and y may lack what is as in x.
 func eventOf(d difference, x, y *state.Execution, plans state.Plans) (happened, error) {
 	switch {
 	case len(d.workflows) == 1 && len(d.attempts) == 0:
@@ -171,11 +171,14 @@ func intentOf(d difference, x, y *state.Execution, plans state.Plans) (happened,
 	case state.CancelIntent:
 		h.kind, h.event = "", state.Cancel{Key: k, Workflow: in.Workflow, Step: in.Step, At: in.At, By: in.By, Text: in.Text}
 	case state.MigrateIntent:
-		to := plans(in.Digest)
+		to, w := plans(in.Digest), y.Workflows[in.Workflow]
 		if to == nil {
 			return h, fmt.Errorf("its definition %s is not in the history", in.Digest)
 		}
-		h.event = state.Migrate{Key: newKeys(), Workflow: in.Workflow, To: to, At: in.At, By: in.By, Text: in.Text, Skip: y.Workflows[in.Workflow].Skip}
+		if w == nil {
+			return h, errNoEvent
+		}
+		h.event = state.Migrate{Key: newKeys(), Workflow: in.Workflow, To: to, At: in.At, By: in.By, Text: in.Text, Skip: w.Skip}
 	case state.OwnIntent:
 		h.event = state.Own{Key: newKeys(), Site: in.Site, TakeOver: in.Text != "", At: in.At, By: in.By, Text: in.Text}
 	case state.LostIntent, state.InternalIntent:

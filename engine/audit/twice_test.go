@@ -21,3 +21,12 @@ func TestStepsCompletedTwiceAreToldInOrder(t *testing.T) {
 		t.Errorf("%q", said)
 	}
 }
+
+// A person may write of a workflow that is not there.
+func TestAMoveOfNoWorkflowIsNoEvent(t *testing.T) {
+	y := &state.Execution{Intents: map[layout.IntentKey]state.Intent{"k": {Kind: state.MigrateIntent, Workflow: "none.1", Digest: "sha256:00"}}}
+	_, err := eventOf(differ(&state.Execution{}, y), &state.Execution{}, y, func(string) *state.Definition { return &state.Definition{} })
+	if err == nil {
+		t.Error("an event is told of a workflow that is not there")
+	}
+}
