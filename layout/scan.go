@@ -14,9 +14,10 @@ import (
 // true for good, what it gives means nothing, and the general reader has to be
 // asked. What it gives is shared with the bytes that are read.
 type Scanner struct {
-	b   []byte
-	at  int
-	bad bool
+	b     []byte
+	at    int
+	begun int // where the key stands that Key gave last
+	bad   bool
 }
 
 // maxSkipDepth bounds how deep a value may be that is passed over.
@@ -52,6 +53,7 @@ func (s *Scanner) Key(before []byte) []byte {
 		s.want(',')
 		s.space()
 	}
+	s.begun = s.at
 	key := s.Text()
 	s.space()
 	s.want(':')
@@ -63,6 +65,22 @@ func (s *Scanner) Key(before []byte) []byte {
 		return nil
 	}
 	return key
+}
+
+// At is how many bytes were read.
+func (s *Scanner) At() int { return s.at }
+
+// Begun is where in the bytes the member begins whose key Key gave last.
+func (s *Scanner) Begun() int { return s.begun }
+
+// Pass passes over the member whose key Key gave last, where it is byte for byte one that was read
+// before, key and value; else it reports false, and the value is still to be read.
+func (s *Scanner) Pass(member []byte) bool {
+	if s.bad || len(member) == 0 || !bytes.HasPrefix(s.b[s.begun:], member) {
+		return false
+	}
+	s.at = s.begun + len(member)
+	return true
 }
 
 // Text reads a string.

@@ -22,6 +22,7 @@ type last struct {
 	execution, manifest []byte
 	x                   *state.Execution // nil: somebody took it
 	m                   layout.Manifest
+	outline             state.Outline // of the record that was read last
 }
 
 // mostItems bounds the items of a reader, some kilobytes each: most commits of an item follow one another
@@ -44,14 +45,26 @@ func (r *reader) of(id layout.ItemID) *last {
 	return l
 }
 
-// take gives what an execution record decodes to; it is the caller's.
-func (r *reader) take(id layout.ItemID, data []byte) (*state.Execution, error) {
-	if l := r.items[id]; l != nil && l.x != nil && bytes.Equal(l.execution, data) {
-		x := l.x
-		l.x = nil
-		return x, nil
+// after decodes of a record what is not as in the one before it, where that was the last one read of
+// the item; else all of it. o is its outline.
+func (r *reader) after(id layout.ItemID, before, now []byte) (x *state.Execution, o *state.Outline, err error) {
+	o = &r.of(id).outline
+	if !o.Of(before) {
+		*o = state.Outline{}
 	}
-	return state.Decode(data)
+	x, err = r.records.DecodeNew(now, o)
+	return x, o, err
+}
+
+// take gives what an execution record decodes to, which is the caller's; kept: events made it, and
+// it encodes to that record.
+func (r *reader) take(id layout.ItemID, data []byte) (x *state.Execution, kept bool, err error) {
+	if l := r.items[id]; l != nil && l.x != nil && bytes.Equal(l.execution, data) {
+		x, l.x = l.x, nil
+		return x, true, nil
+	}
+	x, err = state.Decode(data)
+	return x, false, err
 }
 
 // keep keeps what data decodes to, as a decoded record or one that events made of it.

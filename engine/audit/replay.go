@@ -12,7 +12,7 @@ import (
 // replay makes the event happen again, at a site, that led from the records before to those
 // now. An error says why none did.
 func (r *reader) replay(id layout.ItemID, site layout.Name, before, now ledger.Records, plans state.Plans) (h happened, tr state.Transition, err error) {
-	y, err := r.records.Decode(now.Execution)
+	y, outline, err := r.after(id, before.Execution, now.Execution) // without what is as before
 	if err != nil {
 		return h, tr, err
 	}
@@ -20,9 +20,15 @@ func (r *reader) replay(id layout.ItemID, site layout.Name, before, now ledger.R
 		r.doubted[id] = true
 	}
 	x := &state.Execution{Item: id}
-	if before.Execution != nil {
-		if x, err = r.take(id, before.Execution); err != nil {
+	if before.Execution == nil {
+		outline = nil
+	} else {
+		kept := false
+		if x, kept, err = r.take(id, before.Execution); err != nil {
 			return h, tr, err
+		}
+		if !kept {
+			outline = nil
 		}
 		m, err := r.manifest(id, before.Manifest)
 		if err != nil {
@@ -55,8 +61,7 @@ func (r *reader) replay(id layout.ItemID, site layout.Name, before, now ledger.R
 		return h, tr, err
 	}
 	rename(x, y, d.intents)
-	made := x.Encode()
-	if bytes.Equal(made, now.Execution) {
+	if state.EncodesAs(x, now.Execution, outline) {
 		x.Around = nil
 		r.keep(id, now.Execution, x)
 		return h, tr, nil
@@ -65,7 +70,7 @@ func (r *reader) replay(id layout.ItemID, site layout.Name, before, now ledger.R
 		tr.From, tr.To = asBefore(tr.From), asBefore(tr.To)
 		return h, tr, nil
 	}
-	return h, tr, fmt.Errorf("the event makes another record: %s", firstDifference(made, now.Execution))
+	return h, tr, fmt.Errorf("the event makes another record: %s", firstDifference(x.Encode(), now.Execution))
 }
 
 // asBefore is a status as versions told it that scheduled no workflow.

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"bytes"
 	"time"
 
 	"bagpipe/layout"
@@ -9,15 +10,66 @@ import (
 // Encode writes execution.json: the form of layout.EncodeJSON, written by hand
 // because it is written at every transition.
 func (x *Execution) Encode() []byte {
+	w := written(x, object(x.Intents, intentKey, writeIntent))
+	defer w.keep()
+	return append(append(make([]byte, 0, len(w.buf)+1), w.buf...), '\n')
+}
+
+// EncodesAs reports whether Encode gives data. o is the outline of data, by DecodeNew after what Encode gave of x
+// before events were applied to it; nil: that is not known. Intents, which no event alters, are then not
+// written again.
+func EncodesAs(x *Execution, data []byte, o *Outline) bool {
+	intents := object(x.Intents, intentKey, writeIntent)
+	if o != nil && o.hasIntents(x) {
+		intents = made(func(w *writer) { o.writeIntents(w, x) })
+	}
+	w := written(x, intents)
+	defer w.keep()
+	made, end := bytes.CutSuffix(data, []byte{'\n'})
+	return end && bytes.Equal(w.buf, made)
+}
+
+func written(x *Execution, intents value) *writer {
 	w := newWriter()
 	f := x.unknown.members(w)
-	f.set("intents", object(x.Intents, func(k layout.IntentKey) string { return string(k) }, func(w *writer, i Intent) { i.write(w) }))
+	f.set("intents", intents)
 	f.set("item", text(string(x.Item)))
 	f.set("milestones", object(x.Milestones, nameKey, (*writer).moment))
 	f.set("schema", integer(executionSchema))
 	f.set("workflows", object(x.Workflows, func(k string) string { return k }, func(w *writer, wf *Workflow) { wf.write(w) }))
 	f.end()
-	return w.done([]byte{'\n'})
+	return w
+}
+
+func intentKey(k layout.IntentKey) string { return string(k) }
+
+func writeIntent(w *writer, i Intent) { i.write(w) }
+
+// hasIntents reports whether the intents are those of x.
+func (o *Outline) hasIntents(x *Execution) bool {
+	for _, m := range o.intents {
+		if _, there := x.Intents[o.intent(m)]; !there {
+			return false
+		}
+	}
+	return len(o.intents) == len(x.Intents)
+}
+
+func (o *Outline) intent(m member) layout.IntentKey {
+	return layout.IntentKey(o.data[m.from+1 : m.from+1+m.key])
+}
+
+func (o *Outline) writeIntents(w *writer, x *Execution) {
+	w.open()
+	for i, m := range o.intents {
+		k := o.intent(m)
+		if w.key(i, string(k)); m.same {
+			w.buf = append(w.buf, o.data[m.from+int32(len(`"": `))+m.key:m.to]...)
+		} else {
+			writeIntent(w, x.Intents[k])
+		}
+	}
+	w.shut(len(o.intents))
 }
 
 // EncodeBefore is Encode as it was before workflows told when they were started, and which of

@@ -1,6 +1,8 @@
 package state
 
 import (
+	"bytes"
+	"math"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -22,9 +24,53 @@ type Scan struct {
 	flows []*Workflow
 	begun int
 
+	old, now Outline // of the record before, and of the one that is read
+
 	texts    map[string]string // what many records have in common
 	names    map[string]layout.Name
 	attempts map[string]layout.AttemptKey
+}
+
+// Outline is where the intents, the workflows and their steps stand in the bytes of a record. The
+// zero Outline is of none.
+type Outline struct {
+	data    []byte
+	intents []member
+	flows   []member
+	steps   [][]member // of each workflow, counted from where its member begins
+}
+
+// Of reports whether it is the outline of that record.
+func (o *Outline) Of(data []byte) bool { return o.data != nil && bytes.Equal(o.data, data) }
+
+// member is where a member stands, key and value, and how long the key is. One whose key is escaped
+// is not found again.
+type member struct {
+	from, to, key int32
+	same          bool // as in the record before
+}
+
+// find moves i to the member of a key, where there is one, and gives its bytes.
+func find(of []member, i *int, data, key []byte) []byte {
+	for ; *i < len(of); *i++ {
+		m := of[*i]
+		raw := data[m.from:m.to]
+		switch bytes.Compare(raw[1:1+m.key], key) {
+		case 0:
+			return raw
+		case 1:
+			return nil
+		}
+	}
+	return nil
+}
+
+// met notes the member whose value was just read, and that began at from; the places are counted from base.
+func (q *Scan) met(of []member, base, from int, key []byte, same bool) []member {
+	if q.now.data == nil {
+		return of
+	}
+	return append(of, member{int32(from - base), int32(q.s.At() - base), int32(len(key)), same})
 }
 
 // maxShared bounds what is kept of each kind.
@@ -39,6 +85,25 @@ func (q *Scan) Decode(data []byte) (*Execution, error) {
 		return x, nil
 	}
 	return decode(data)
+}
+
+// DecodeNew is Decode of what a record does not have byte for byte as the one that o is of: it leaves
+// out intents, steps and workflows that are as they were. o becomes the outline of this record.
+func (q *Scan) DecodeNew(data []byte, o *Outline) (*Execution, error) {
+	if len(data) > math.MaxInt32 {
+		*o = Outline{}
+		return decode(data)
+	}
+	q.old, q.now = *o, Outline{data, q.now.intents[:0], q.now.flows[:0], q.now.steps[:0]}
+	*o = Outline{}
+	x, ok := q.read(data)
+	is, was := q.now, q.old
+	q.old, q.now = Outline{}, Outline{nil, was.intents, was.flows, was.steps}
+	if !ok {
+		return decode(data)
+	}
+	*o = is
+	return x, nil
 }
 
 var scans = sync.Pool{New: func() any { return &Scan{} }}
@@ -99,8 +164,14 @@ func (q *Scan) execution() *Execution {
 		switch string(k) {
 		case "intents":
 			s.Open()
+			i := 0
 			for k := s.Key(nil); k != nil; k = s.Key(k) {
-				x.Intents[layout.IntentKey(k)] = q.intent()
+				from := s.Begun()
+				same := s.Pass(find(q.old.intents, &i, q.old.data, k))
+				if !same {
+					x.Intents[layout.IntentKey(k)] = q.intent()
+				}
+				q.now.intents = q.met(q.now.intents, 0, from, k, same)
 			}
 		case "item":
 			id, err := layout.ParseItemID(string(s.Text()))
@@ -119,8 +190,9 @@ func (q *Scan) execution() *Execution {
 			}
 		case "workflows":
 			s.Open()
+			i := 0
 			for k := s.Key(nil); k != nil; k = s.Key(k) {
-				x.Workflows[q.text(k)] = q.workflow()
+				q.flow(find(q.old.flows, &i, q.old.data, k), i, k)
 			}
 		default:
 			s.Refuse()
@@ -169,8 +241,27 @@ func (q *Scan) intent() (i Intent) {
 	return i
 }
 
-func (q *Scan) workflow() *Workflow {
-	s, w := &q.s, q.newWorkflow()
+// flow reads a workflow; was are the bytes of the one of that key in the record before, the i-th there.
+func (q *Scan) flow(was []byte, i int, key []byte) {
+	from := q.s.Begun()
+	var steps []member
+	if was != nil {
+		steps = q.old.steps[i]
+	}
+	same := q.s.Pass(was)
+	if !same {
+		q.x.Workflows[q.text(key)], steps = q.workflow(from, was, steps)
+	}
+	if q.now.data != nil {
+		q.now.steps = append(q.now.steps, steps)
+	}
+	q.now.flows = q.met(q.now.flows, 0, from, key, same)
+}
+
+// workflow reads one whose member begins at from; before are the steps of the one before it.
+func (q *Scan) workflow(from int, was []byte, before []member) (w *Workflow, steps []member) {
+	s := &q.s
+	w = q.newWorkflow()
 	s.Open()
 	for k := s.Key(nil); k != nil; k = s.Key(k) {
 		switch string(k) {
@@ -193,9 +284,15 @@ func (q *Scan) workflow() *Workflow {
 			w.StartedBy = q.text(s.Text())
 		case "steps":
 			s.Open()
+			i := 0
 			for k := s.Key(nil); k != nil; k = s.Key(k) {
 				name := q.name(k)
-				w.Steps[name] = q.step()
+				begun := s.Begun()
+				same := s.Pass(find(before, &i, was, k))
+				if !same {
+					w.Steps[name] = q.step()
+				}
+				steps = q.met(steps, from, begun, k, same)
 			}
 		default:
 			s.Refuse()
@@ -204,7 +301,7 @@ func (q *Scan) workflow() *Workflow {
 	if w.Name == "" || w.StartedWith == "" {
 		s.Refuse()
 	}
-	return w
+	return w, steps
 }
 
 func (q *Scan) definition(w *Workflow) {

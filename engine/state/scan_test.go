@@ -2,8 +2,10 @@ package state
 
 import (
 	"bytes"
+	"maps"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -83,6 +85,95 @@ func TestScanIsDecode(t *testing.T) {
 	if taken < all/2 {
 		t.Errorf("of %d records of our own only %d were taken", all, taken)
 	}
+}
+
+// What DecodeNew leaves out of a record is as in the one before it; the rest is as Decode reads it. What events
+// made of the one before encodes to the record, and to nothing else; no event alters an intent.
+func TestDecodeNewLeavesOutWhatIsAsBefore(t *testing.T) {
+	q, left := &Scan{}, 0
+	for seed := range uint64(120) {
+		r := rand.New(rand.NewPCG(seed, 11))
+		d := dice(func(n int) int { return r.IntN(n) })
+		s := newSite(d, engineA, engineB)
+		var o Outline
+		before, intents := &Execution{}, map[layout.IntentKey]Intent{}
+		for range 30 {
+			s.act(t, d)
+			data := s.x.Encode()
+			for k, was := range intents {
+				if is := s.x.Intents[k]; !reflect.DeepEqual(is, was) {
+					t.Fatalf("an event altered intent %s: %+v, was %+v", k, is, was)
+				}
+			}
+			intents = maps.Clone(s.x.Intents)
+			other, copied := damage(r, data), o
+			copied.intents, copied.flows, copied.steps = slices.Clone(o.intents), slices.Clone(o.flows), slices.Clone(o.steps)
+			left += leavesOut(t, q, other, &copied, before)
+			if EncodesAs(s.x, other, &copied) != bytes.Equal(other, data) {
+				t.Fatalf("of two records\n%s\n%s\nit does not tell which it encodes to", data, other)
+			}
+			left += leavesOut(t, q, data, &o, before)
+			if !EncodesAs(s.x, data, &o) || !EncodesAs(s.x, data, nil) {
+				t.Fatalf("it does not encode as itself:\n%s", data)
+			}
+			before, _ = decode(data)
+		}
+	}
+	if left < 5_000 {
+		t.Errorf("only %d intents, steps and workflows were left out", left)
+	}
+}
+
+// leavesOut counts what DecodeNew leaves out of a record, and fails where that, or what it gives, is not as Decode
+// reads it.
+func leavesOut(t *testing.T, q *Scan, data []byte, o *Outline, before *Execution) (left int) {
+	t.Helper()
+	want, errWant := decode(data)
+	x, err := q.DecodeNew(data, o)
+	if err != nil || errWant != nil {
+		if (err == nil) != (errWant == nil) {
+			t.Fatalf("%v, and Decode says: %v\n%s", err, errWant, data)
+		}
+		return 0
+	}
+	as := func(what string, is, was any) {
+		t.Helper()
+		if !reflect.DeepEqual(is, was) {
+			t.Fatalf("%s is\n%+v\nand not\n%+v\n%s", what, is, was, data)
+		}
+	}
+	for k, in := range want.Intents {
+		is, there := x.Intents[k]
+		if !there {
+			left++
+			is = before.Intents[k]
+		}
+		as("intent "+string(k), is, in)
+	}
+	for name, w := range want.Workflows {
+		is, was := x.Workflows[name], before.Workflows[name]
+		if is == nil {
+			left++
+			is = was
+		}
+		rest, wanted := *is, *w
+		rest.Steps, wanted.Steps, rest.Digest, wanted.Digest = nil, nil, "", ""
+		as(name, rest, wanted)
+		for step, r := range w.Steps {
+			of := is.Steps[step]
+			if of == nil {
+				left++
+				of = was.Steps[step]
+			}
+			as(name+"/"+string(step), of, r)
+		}
+	}
+	for k := range x.Intents {
+		if _, there := want.Intents[k]; !there {
+			t.Fatalf("intent %s is not in\n%s", k, data)
+		}
+	}
+	return left
 }
 
 // A record that Decode gave stays as it is, whatever is read after it.

@@ -37,9 +37,9 @@ func (x *Execution) stepStatus(workflow string, step layout.Name, s *StepRecord)
 	if len(s.Attempts) == 0 {
 		return Waiting, time.Time{}
 	}
-	if len(s.Attempts) == 1 && len(x.Intents) == 0 { // most steps of most items
-		for _, a := range s.Attempts {
-			if a.State == Completed || a.State == Skipped {
+	if len(s.Attempts) == 1 { // most steps of most items
+		for k, a := range s.Attempts {
+			if (a.State == Completed || a.State == Skipped) && !x.TakenBack(workflow, step, k) {
 				return a.State, a.Ended
 			}
 		}

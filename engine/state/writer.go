@@ -27,15 +27,13 @@ func newWriter() *writer { return writers.Get().(*writer) }
 // mostKept bounds the bytes that a writer keeps for the next record.
 const mostKept = 64 << 10
 
-// done gives what was written, with an end, and the writer back.
-func (w *writer) done(end []byte) []byte {
-	out := append(append(make([]byte, 0, len(w.buf)+len(end)), w.buf...), end...)
+// keep gives the writer back.
+func (w *writer) keep() {
 	if cap(w.buf) <= mostKept {
 		w.buf = w.buf[:0]
 		clear(w.members[:cap(w.members)])
 		writers.Put(w)
 	}
-	return out
 }
 
 // value is a text, a time, or what writes itself.
