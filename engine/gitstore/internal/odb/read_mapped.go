@@ -3,8 +3,11 @@ package odb
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"os"
 	"runtime/debug"
+	"strconv"
+	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -76,6 +79,57 @@ func (b *Bulk) entry(p *pack, off int64) (r raw, ok bool) {
 		r.data, err = inflate(data[off+int64(n):], size, nil)
 	}
 	return r, err == nil
+}
+
+// mostResident is how many bytes of files a process may have in memory by its mappings: they count as its own
+// until they are given back, and a history of a million commits has gigabytes of packs.
+const mostResident = 256 << 20
+
+// shed gives the pages of all mappings back where they are more than most bytes. Whoever reads on gets them
+// again, as a rule from the system's memory of the files.
+func (b *Bulk) shed(most int64) error {
+	pages, err := residentPages()
+	if err != nil || pages*int64(os.Getpagesize()) <= most {
+		return err
+	}
+	b.db.mu.RLock()
+	packs := b.db.packs
+	b.db.mu.RUnlock()
+	var errs []error
+	give := func(data []byte) {
+		if data != nil {
+			errs = append(errs, unix.Madvise(data, unix.MADV_DONTNEED))
+		}
+	}
+	for _, p := range packs {
+		p.mu.RLock()
+		give(p.mapped)
+		p.mu.RUnlock()
+	}
+	for _, of := range []*Bulk{b, b.db.many.Load()} {
+		if of == nil {
+			continue
+		}
+		of.mu.RLock()
+		for _, data := range of.mapped {
+			give(data)
+		}
+		of.mu.RUnlock()
+	}
+	return errors.Join(errs...)
+}
+
+// residentPages is how many pages of files are in this process's memory.
+func residentPages() (int64, error) {
+	said, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0, err
+	}
+	fields := strings.Fields(string(said)) // all, in memory, of these of files
+	if len(fields) < 3 {
+		return 0, fmt.Errorf("/proc/self/statm says %.100q", said)
+	}
+	return strconv.ParseInt(fields[2], 10, 64)
 }
 
 // Close unmaps the packs.

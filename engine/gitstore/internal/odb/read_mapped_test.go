@@ -2,10 +2,13 @@ package odb
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -129,5 +132,62 @@ func TestBulkOutlivesItsPack(t *testing.T) {
 		if got, err := r.Read(h, Place{}, TypeBlob, nil); err != nil || !bytes.Equal(got, want) {
 			t.Fatalf("after %d: %v", n, err)
 		}
+	}
+}
+
+// resident is how many kilobytes of the files with some path are in this process's memory by its mappings.
+func resident(t *testing.T, path string) (kilobytes int) {
+	t.Helper()
+	said, err := os.ReadFile("/proc/self/smaps")
+	if err != nil {
+		t.Skip(err)
+	}
+	in := false
+	for line := range strings.Lines(string(said)) {
+		fields := strings.Fields(line)
+		switch {
+		case !strings.HasSuffix(fields[0], ":"):
+			in = strings.HasPrefix(fields[len(fields)-1], path)
+		case in && fields[0] == "Rss:":
+			n, err := strconv.Atoi(fields[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			kilobytes += n
+		}
+	}
+	return kilobytes
+}
+
+// Who reads very many objects gives the packs' pages back when there are many, and goes on.
+func TestBulkGivesPagesBack(t *testing.T) {
+	dir := t.TempDir()
+	path, blobs := onePack(t, dir, 400)
+	db, err := Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	end := db.ReadMany()
+	b := db.Bulk()
+	for _, most := range []int64{1 << 40, 0} {
+		s := b.Scan(nil)
+		for h, want := range blobs {
+			if got, err := s.ReadAs(h, TypeBlob); err != nil || !bytes.Equal(got, want) {
+				t.Fatalf("%s reads as %.60q, want %.60q: %v", h, got, want, err)
+			}
+		}
+		if n := resident(t, path); n < 100 {
+			t.Fatalf("%d kB are in memory", n)
+		}
+		if err := b.shed(most); err != nil {
+			t.Fatal(err)
+		}
+		if n := resident(t, path); n == 0 && most > 0 || n > 0 && most == 0 {
+			t.Errorf("%d kB are in memory, and %d bytes may be", n, most)
+		}
+	}
+	if err := errors.Join(b.Close(), end()); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -25,6 +25,7 @@ type Scan struct {
 	digests *Digests
 	hash    *hasher
 	scratch []byte  // what is inflated at the moment
+	count   uint    // of entries that were read from packs
 	near    []*pack // that objects stood in lately, the last one first
 }
 
@@ -172,6 +173,9 @@ func (s *Scan) entry(at Place, depth int) (Type, []byte, bool) {
 	if !ok {
 		return 0, nil, false
 	}
+	if s.count++; s.count%shedEach == 0 {
+		_ = s.r.b.shed(mostResident) // it costs memory alone
+	}
 	s.scratch = data
 	if base != nil {
 		data, err = applyDelta(base, data)
@@ -198,6 +202,9 @@ func (s *Scan) ofName(h Hash, depth int) (t Type, data []byte, ok bool) {
 	s.r.last, s.r.data = p, bytes
 	return t, data, ok
 }
+
+// shedEach is after how many entries a Scan looks how much of the packs is in memory.
+const shedEach = 1 << 13
 
 // maxScanChain is how many differences upon one another are followed; git makes 50, and joined
 // packs have some more.
