@@ -15,14 +15,14 @@ import (
 
 // spoken are the trailers that say what happened; others, such as Bagpipe-Source, only add to
 // it and are told by no record.
-var spoken = []string{"Bagpipe-Item", "Bagpipe-Workflow", "Bagpipe-Step", "Bagpipe-From", "Bagpipe-To", "Bagpipe-Attempt", "Bagpipe-Children", "Bagpipe-Intent"}
+var spoken = [...]string{"Bagpipe-Item", "Bagpipe-Workflow", "Bagpipe-Step", "Bagpipe-From", "Bagpipe-To", "Bagpipe-Attempt", "Bagpipe-Children", "Bagpipe-Intent"}
 
 // misworded says what a commit's subject and trailers say otherwise than its records.
 func misworded(c gitstore.Commit, id layout.ItemID, m layout.Manifest, h happened, tr state.Transition, site layout.Name) (wrong []string) {
 	message := expected(id, m, h, tr)
 	want := trailersOf(message)
-	for _, key := range spoken {
-		is, should := trailer(c, key), want[key]
+	for i, key := range spoken {
+		is, should := trailer(c, key), want[i]
 		if key == "Bagpipe-Item" && is == "" || is != should {
 			wrong = append(wrong, fmt.Sprintf("its trailer %s says %q, and the records %q", key, ledger.Clip(is, 100), ledger.Clip(should, 100)))
 		}
@@ -78,11 +78,13 @@ func expected(id layout.ItemID, m layout.Manifest, h happened, tr state.Transiti
 	return ledger.FlowMessage(id, m, h.kind, tr, "", "")
 }
 
-func trailersOf(message string) map[string]string {
-	found := map[string]string{}
+// trailersOf gives what a message says of each of the spoken.
+func trailersOf(message string) (found [len(spoken)]string) {
 	for line := range strings.Lines(message) {
-		if key, value, ok := strings.Cut(strings.TrimSpace(line), ": "); ok && slices.Contains(spoken, key) {
-			found[key] = value
+		if key, value, ok := strings.Cut(strings.TrimSpace(line), ": "); ok {
+			if i := slices.Index(spoken[:], key); i >= 0 {
+				found[i] = value
+			}
 		}
 	}
 	return found

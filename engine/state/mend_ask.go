@@ -118,11 +118,29 @@ func (x *Execution) Answered(commit string) bool {
 
 // Recompute writes the statuses of all workflows whose definition is there.
 func (x *Execution) Recompute(plans Plans) {
-	for name, w := range x.Workflows {
+	of := x
+	if !hasMoving(x.Intents) { // then they need not be asked for each status
+		bare := *x
+		bare.Intents = nil
+		of = &bare
+	}
+	for name, w := range of.Workflows {
 		if d := plans(w.Digest); d != nil {
-			x.Compute(name, d)
+			of.Compute(name, d)
 		}
 	}
+}
+
+// hasMoving reports whether some intents may bear on a status.
+func hasMoving(intents map[layout.IntentKey]Intent) bool {
+	for _, i := range intents {
+		switch i.Kind {
+		case HoldIntent, ReleaseIntent, RemarkIntent, OwnIntent:
+		default:
+			return true
+		}
+	}
+	return false
 }
 
 // Breaches joins what was found into one sentence, bounded.

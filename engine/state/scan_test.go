@@ -292,3 +292,46 @@ func TestSameAttempts(t *testing.T) {
 		}
 	}
 }
+
+// A record whose intents bear on no status is computed without them as with them.
+func TestRecomputeIsComputeOfEach(t *testing.T) {
+	without := 0
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 13))
+		d := dice(func(n int) int { return r.IntN(n) })
+		s := newSite(d, engineA)
+		for range r.IntN(12) {
+			s.act(t, d)
+		}
+		if seed%2 == 0 {
+			s.x.Intents = map[layout.IntentKey]Intent{"k": {Kind: []string{HoldIntent, ReleaseIntent, RemarkIntent, OwnIntent}[r.IntN(4)], At: s.now}}
+		}
+		data := s.x.Encode()
+		x, errX := Decode(data)
+		y, errY := Decode(data)
+		if errX != nil || errY != nil {
+			t.Fatal(errX, errY)
+		}
+		if len(x.Intents) > 0 && !hasMoving(x.Intents) {
+			without++
+		}
+		plans := func(digest string) *Definition {
+			for _, def := range s.defs {
+				if def.Digest == digest {
+					return def
+				}
+			}
+			return nil
+		}
+		x.Recompute(plans)
+		for name, w := range y.Workflows {
+			y.Compute(name, plans(w.Digest))
+		}
+		if is, want := x.Encode(), y.Encode(); !bytes.Equal(is, want) {
+			t.Fatalf("it is\n%s\nand not\n%s", is, want)
+		}
+	}
+	if without < 150 {
+		t.Errorf("only %d records had such intents alone", without)
+	}
+}
