@@ -83,7 +83,7 @@ func (b *Bulk) entry(p *pack, off int64) (r raw, ok bool) {
 
 // mostResident is how many bytes of files a process may have in memory by its mappings: they count as its own
 // until they are given back, and a history of a million commits has gigabytes of packs.
-const mostResident = 256 << 20
+const mostResident = 192 << 20
 
 // shed gives the pages of all mappings back where they are more than most bytes. Whoever reads on gets them
 // again, as a rule from the system's memory of the files.

@@ -203,8 +203,9 @@ func (s *Scan) ofName(h Hash, depth int) (t Type, data []byte, ok bool) {
 	return t, data, ok
 }
 
-// shedEach is after how many entries a Scan looks how much of the packs is in memory.
-const shedEach = 1 << 13
+// shedEach is after how many entries a Scan looks how much of the packs is in memory: the system may bring
+// 64 kB with each.
+const shedEach = 1 << 10
 
 // maxScanChain is how many differences upon one another are followed; git makes 50, and joined
 // packs have some more.
