@@ -147,7 +147,7 @@ func choose(tree *files.Tree) (chosen []files.Entry, left int) {
 
 // describeFile asks for one file and the files beside it.
 func describeFile(ctx context.Context, w *decoder.Worker, tree *files.Tree, name string, business map[string]string, now time.Time) (*describe.Facts, error) {
-	q := describe.Request{Path: tree.At(name), Name: path.Base(name), Beside: map[string]string{}, Business: business, Now: now}
+	q := describe.Request{Path: layout.EncodePath(tree.At(name)), Name: path.Base(name), Beside: map[string]string{}, Business: business, Now: now}
 	stem := strings.TrimSuffix(name, path.Ext(name))
 	from, _ := slices.BinarySearchFunc(tree.Files, stem, func(e files.Entry, s string) int { return strings.Compare(e.Path, s) })
 	for _, e := range tree.Files[from:] {
@@ -155,7 +155,7 @@ func describeFile(ctx context.Context, w *decoder.Worker, tree *files.Tree, name
 			break
 		}
 		if ending := strings.ToLower(e.Path[len(stem):]); strings.HasPrefix(ending, ".") && !strings.Contains(ending, "/") {
-			q.Beside[ending] = tree.At(e.Path)
+			q.Beside[ending] = layout.EncodePath(tree.At(e.Path))
 		}
 	}
 	facts := &describe.Facts{}

@@ -93,7 +93,7 @@ const maxWarning = 200 // bytes; a list of possible formats can be far longer
 // identifyFile asks for one file. A file that makes its decoder fail has no format, and a
 // warning.
 func identifyFile(ctx context.Context, w *decoder.Worker, c *Call, path, name string) (a formats.Answer, err error) {
-	err = w.Ask(ctx, formats.Request{Path: path, Name: filepath.Base(name), Signatures: c.Signatures}, &a)
+	err = w.Ask(ctx, formats.Request{Path: layout.EncodePath(path), Name: filepath.Base(name), Signatures: c.Signatures}, &a)
 	var refused *decoder.Refused
 	if errors.As(err, &refused) {
 		a.Warning, err = "not identified: "+refused.Reason, nil

@@ -114,13 +114,13 @@ func drawable(tree *files.Tree) []files.Entry {
 // drawFile draws one file; a PDF and a video by a program, where it is there.
 func drawFile(ctx context.Context, w *decoder.Worker, c *Call, path, name string) (*views.Answer, error) {
 	a := &views.Answer{}
-	q := views.Request{Path: path, Name: filepath.Base(name)}
+	q := views.Request{Path: layout.EncodePath(path), Name: filepath.Base(name)}
 	if !views.Draws(name) {
 		page, err := c.byProgram(ctx, path, name)
 		if err != nil {
 			return nil, err
 		}
-		q = views.Request{Path: page, Name: filepath.Base(page)}
+		q = views.Request{Path: layout.EncodePath(page), Name: filepath.Base(page)}
 	}
 	return a, w.Ask(ctx, q, a)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"bagpipe/layout"
 	"bagpipe/steps/decoder"
 	"bagpipe/steps/space"
 )
@@ -111,8 +112,17 @@ func Read(q Request) (*Facts, error) {
 func NewWork() (decoder.Work, error) {
 	return func(request json.RawMessage) (any, error) {
 		var q Request
-		if err := json.Unmarshal(request, &q); err != nil {
+		err := json.Unmarshal(request, &q)
+		if err == nil {
+			q.Path, err = layout.DecodePath(q.Path)
+		}
+		if err != nil {
 			return nil, err
+		}
+		for ending, file := range q.Beside {
+			if q.Beside[ending], err = layout.DecodePath(file); err != nil {
+				return nil, err
+			}
 		}
 		return Read(q)
 	}, nil

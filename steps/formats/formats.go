@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"bagpipe/layout"
 	"bagpipe/steps/decoder"
 
 	"github.com/richardlehane/siegfried"
@@ -111,13 +112,16 @@ func (r *Reader) Identify(path, name string) (Format, error) {
 	return one, nil
 }
 
-// NewWork makes the work of a decoding process; it takes a Request and gives an Answer.
+// NewWork makes the work of a decoding process; it takes a Request, its path as layout.EncodePath writes it, and gives an Answer.
 func NewWork() (decoder.Work, error) {
 	var r *Reader
 	from := "\x00"
 	return func(request json.RawMessage) (any, error) {
 		var q Request
 		err := json.Unmarshal(request, &q)
+		if err == nil {
+			q.Path, err = layout.DecodePath(q.Path)
+		}
 		if err == nil && q.Signatures != from {
 			r, err = Load(q.Signatures)
 			from = q.Signatures

@@ -9,6 +9,7 @@ import (
 	"image/jpeg"
 	"os"
 
+	"bagpipe/layout"
 	"bagpipe/steps/decoder"
 	"bagpipe/steps/describe"
 
@@ -109,7 +110,11 @@ func scaled(from image.Image, most int64) *image.RGBA {
 func NewWork() (decoder.Work, error) {
 	return func(request json.RawMessage) (any, error) {
 		var q Request
-		if err := json.Unmarshal(request, &q); err != nil {
+		err := json.Unmarshal(request, &q)
+		if err == nil {
+			q.Path, err = layout.DecodePath(q.Path)
+		}
+		if err != nil {
 			return nil, err
 		}
 		return Draw(q)
