@@ -1,7 +1,6 @@
 package delivery
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -253,7 +252,10 @@ func (k *Keeper) setOne(ctx context.Context, id layout.ItemID, to layout.Name, w
 		}
 		d := o.delivery.Targets[to]
 		if d == nil {
-			return nil, cmp.Or(unknown(k, to), notListed(id, to))
+			if err := unknown(k, to); err != nil {
+				return nil, refusedf("%v", err)
+			}
+			return nil, notListed(id, to)
 		}
 		if err := change(o, d); err != nil {
 			if errors.Is(err, errNothing) {
