@@ -371,6 +371,8 @@ func (t *table) overdue(now time.Time) bool {
 
 // expired takes the loans whose leases ran out.
 func (t *table) expired(now time.Time) (gone []*loan) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	silence := time.Duration(0) // a worker may say nothing for the longest of the leases
 	for _, d := range t.demands {
 		silence = max(silence, time.Duration(d.Lease))
@@ -378,8 +380,6 @@ func (t *table) expired(now time.Time) (gone []*loan) {
 	if silence == 0 {
 		silence = 30 * time.Second
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	for _, l := range t.loans {
 		if !l.ending && now.After(l.expires) {
 			t.conclude(l)
