@@ -116,7 +116,7 @@ func (s *Searches) tree(ctx context.Context) (tree gitstore.Hash, err error) {
 
 // update takes in the items whose folders differ. A crash leaves the index as it was.
 func (s *Searches) update(ctx context.Context, v gitstore.View, since gitstore.Hash) (err error) {
-	db, conn, err := openDB(ctx, s.path(), "synchronous(1)")
+	db, conn, err := openDB(ctx, s.path(), "synchronous(1)", largeCache)
 	if err != nil {
 		return err
 	}
@@ -298,17 +298,6 @@ func (s *Searches) fill(ctx context.Context, v gitstore.View, since gitstore.Has
 		err = w.end(context.WithoutCancel(ctx))
 	}
 	return err
-}
-
-// itemsOfPart is how many items of a part are aimed at: with fewer a search looks into many parts,
-// with more each answers slowly.
-const itemsOfPart = 8192
-
-func bitsFor(items int) (bits int) {
-	for items>>bits > itemsOfPart {
-		bits++
-	}
-	return bits
 }
 
 // putAll ends at once where ctx does; SQLite itself is not asked to, which costs each statement a goroutine.

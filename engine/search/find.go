@@ -251,9 +251,6 @@ func (a *asked) marks(ctx context.Context, part int64, from, to string, size int
 	})
 }
 
-// lastPiece is as many rows as a part may have of a table.
-const lastPiece = 1<<pieceBits - 1
-
 // pieces visits the rows that a table has of a part, from one to another, until visit answers false.
 func pieces(ctx context.Context, a *asked, table string, part int64, from, to int, visit func(piece int, b []byte) (bool, error)) error {
 	return a.rows(ctx, "SELECT id, rows FROM "+table+" WHERE id BETWEEN ? AND ?", []any{part<<pieceBits | int64(from), part<<pieceBits | int64(to)}, func(r *sql.Rows) (bool, error) {
@@ -268,7 +265,7 @@ func pieces(ctx context.Context, a *asked, table string, part int64, from, to in
 
 // exactly leaves in s the documents whose bounds and times fit.
 func (a *asked) exactly(ctx context.Context, part int64, s *set) error {
-	look := func(table string, places int, look func(piece int, b []byte) error) error {
+	each := func(table string, places int, compare func(piece int, b []byte) error) error {
 		first, last, is := s.ends()
 		if !is {
 			return nil
@@ -279,7 +276,7 @@ func (a *asked) exactly(ctx context.Context, part int64, s *set) error {
 				return false, errOther
 			}
 			next++
-			return true, look(piece, b)
+			return true, compare(piece, b)
 		})
 		if err == nil && next <= last/places {
 			err = errOther
@@ -303,14 +300,14 @@ func (a *asked) exactly(ctx context.Context, part int64, s *set) error {
 		return r, err
 	}
 	if a.BBox != nil {
-		if err := look("bounds", boundsPlaces, func(piece int, b []byte) error { return s.within(piece, b, *a.BBox, exact) }); err != nil {
+		if err := each("bounds", boundsPlaces, func(piece int, b []byte) error { return s.within(piece, b, *a.BBox, exact) }); err != nil {
 			return err
 		}
 	}
 	if !a.Timed() {
 		return nil
 	}
-	return look("times", timesPlaces, func(piece int, b []byte) error { return s.during(piece, b, a.Span, exact) })
+	return each("times", timesPlaces, func(piece int, b []byte) error { return s.during(piece, b, a.Span, exact) })
 }
 
 // named gives the items of documents, in order, until visit answers false. Each document in force has one, or the

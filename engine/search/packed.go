@@ -25,7 +25,8 @@ import (
 // Numbers have all their bytes, the lower first.
 const (
 	pieceBits  = 16
-	pieceBytes = 8100 // of a row; there are some more in a page
+	lastPiece  = 1<<pieceBits - 1 // of a part's rows
+	pieceBytes = 8100             // of a row; there are some more in a page
 
 	itemBytes = 8 + 8 + 2
 

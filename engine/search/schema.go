@@ -107,7 +107,11 @@ var errYoung = errors.New("the young part of the search index is full")
 // errFull is an index of which a part has no room for another document.
 var errFull = errors.New("a part of the search index is full")
 
-// openDB opens the index's file. Where a writer is at work, it is waited for.
+// largeCache is for who writes: where changed pages found no room, they would go to the file before the end, and readers wait from then on.
+const largeCache = "cache_size(-65536)"
+
+// openDB opens the index's file. Where a writer is at work, it is waited for. The cache is small: most pages are read once, and
+// memory that is used again costs less than new memory for each.
 func openDB(ctx context.Context, path string, pragmas ...string) (*sql.DB, *sql.Conn, error) {
 	files, err := checkedFiles()
 	if err != nil {
@@ -161,6 +165,17 @@ func youngOf(ctx context.Context, q querier, bits int) (part int64, err error) {
 		err = errOther
 	}
 	return part, err
+}
+
+// itemsOfPart is how many items of a part are aimed at: with fewer a search looks into many parts,
+// with more each answers slowly.
+const itemsOfPart = 8192
+
+func bitsFor(items int) (bits int) {
+	for items>>bits > itemsOfPart {
+		bits++
+	}
+	return bits
 }
 
 // mostYoung is how many documents the young part has had when it is taken into the others: each search looks at them, and

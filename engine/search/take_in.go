@@ -67,7 +67,7 @@ func (s *Searches) takeSome(ctx context.Context, v gitstore.View) (more bool, er
 		return false, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	db, conn, err := openDB(ctx, s.path(), "synchronous(1)")
+	db, conn, err := openDB(ctx, s.path(), "synchronous(1)", largeCache)
 	if err != nil {
 		return false, err
 	}

@@ -1,0 +1,152 @@
+package search
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// putPart writes which items of a part are in force, and where and when those that are added are.
+func (w *writer) putPart(ctx context.Context) error {
+	all := w.added
+	for i := range w.before.len() {
+		if place := w.before.place(i); w.live.has(place) {
+			all = append(all, entry{w.before.n(i), w.before.digest(i), place})
+		}
+	}
+	if len(all) != w.live.count() {
+		return errOther
+	}
+	if err := w.putPieces(ctx, "item", slices.Collect(slices.Chunk([]byte(packItems(all)), pieceBytes/itemBytes*itemBytes))); err != nil {
+		return err
+	}
+	if err := w.addPieces(ctx, "bounds", boundsPlaces, boundsBytes, w.bounds); err != nil {
+		return err
+	}
+	if err := w.addPieces(ctx, "times", timesPlaces, timesBytes, w.times); err != nil {
+		return err
+	}
+	if len(w.exact) > 0 {
+		if err := w.addPiece(ctx, "exact", 0, w.exact); err != nil {
+			return err
+		}
+	}
+	return w.exec(ctx, "INSERT OR REPLACE INTO part VALUES(?,?,?)", w.part, w.next, w.live.pack())
+}
+
+// putPieces puts rows in place of those that a table has of the part.
+func (w *writer) putPieces(ctx context.Context, table string, all [][]byte) error {
+	if len(all) > lastPiece {
+		return errFull
+	}
+	if err := w.exec(ctx, "DELETE FROM "+table+" WHERE id BETWEEN ? AND ?", w.part<<pieceBits, w.part<<pieceBits|lastPiece); err != nil {
+		return err
+	}
+	for i, b := range all {
+		if err := w.exec(ctx, "INSERT INTO "+table+" VALUES(?,?)", w.part<<pieceBits|int64(i), b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addPieces adds what there is of the places that were added, so many bytes of each, to rows of so many places.
+func (w *writer) addPieces(ctx context.Context, table string, places, size int, b []byte) error {
+	for at := w.next - len(b)/size; len(b) > 0; {
+		piece := at / places
+		n := min(len(b)/size, (piece+1)*places-at)
+		if err := w.addPiece(ctx, table, piece, b[:n*size]); err != nil {
+			return err
+		}
+		at, b = at+n, b[n*size:]
+	}
+	return nil
+}
+
+// addPiece writes more behind a row.
+func (w *writer) addPiece(ctx context.Context, table string, piece int, b []byte) error {
+	return w.exec(ctx, "INSERT INTO "+table+" VALUES(?,?) ON CONFLICT DO UPDATE SET rows=CAST(rows||excluded.rows AS BLOB)", w.part<<pieceBits|int64(piece), b)
+}
+
+// itemsOf reads the items of a part.
+func (w *writer) itemsOf(ctx context.Context, part int64) (all items, err error) {
+	s, err := w.stmt(ctx, "SELECT rows FROM item WHERE id BETWEEN ? AND ?")
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.QueryContext(ctx, part<<pieceBits, part<<pieceBits|lastPiece)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var b sql.RawBytes
+		if err := rows.Scan(&b); err != nil {
+			return nil, unlike(err)
+		}
+		all = append(all, b...)
+	}
+	if err = rows.Err(); err == nil && len(all)%itemBytes != 0 {
+		err = errOther
+	}
+	return all, err
+}
+
+// putLists writes the lists of the part, in the order of their keys.
+func (w *writer) putLists(ctx context.Context) error {
+	packing := func(places []uint16) []byte {
+		if !w.fresh {
+			return packPlaces(places)
+		}
+		var s set
+		for _, at := range places {
+			s.add(int(at))
+		}
+		return s.pack()
+	}
+	all := make(map[string][]byte, len(w.lists)+3*len(w.words)+len(w.values))
+	for key, places := range w.lists {
+		all[key] = packing(places)
+	}
+	for word, l := range w.words {
+		all[keyWord+word] = packing(l.places)
+		if len(l.labels) > 0 {
+			all[keyLabel+word] = packing(l.labels)
+		}
+		if len(l.stand) > 0 {
+			w.stands(all, keyStand+word, l.stand)
+		}
+	}
+	for first, values := range w.values {
+		if len(values) > 0 {
+			all[keyValue+string([]byte{byte(first)})] = append(make([]byte, packBytes), values...)
+		}
+	}
+	put := "INSERT INTO list VALUES(?,?,?)"
+	if !w.fresh { // each list costs one statement
+		put += fmt.Sprintf(" ON CONFLICT DO UPDATE SET docs=CAST(docs||substr(excluded.docs,%d) AS BLOB)", packBytes+1)
+	}
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		if err := w.exec(ctx, put, w.part, []byte(key), all[key]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stands puts in lists where a word stands: in as many as it takes for each to fit into a page, in the order of the documents.
+// What comes to an index that is not new goes behind all of them.
+func (w *writer) stands(all map[string][]byte, key string, b []byte) {
+	if !w.fresh {
+		all[pieceKey(key, lastPiece)] = append(make([]byte, packBytes), b...)
+		return
+	}
+	for n := 0; len(b) > 0; n++ {
+		size := min(len(b), pieceBytes/standBytes*standBytes)
+		all[pieceKey(key, n)] = append(make([]byte, packBytes), b[:size]...)
+		b = b[size:]
+	}
+}
