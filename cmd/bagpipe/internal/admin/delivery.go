@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"bagpipe/cmd/bagpipe/internal/screen"
@@ -70,8 +71,7 @@ func (c *deliveries) Validate() error {
 	return nil
 }
 
-// each does something with each item, or with all whose delivery is one of those, and prints how it stands. Of all, one that cannot be
-// is told, and the others are gone on with: exit code 4.
+// each does something with each item, or with all whose delivery is one of those, and prints how it stands.
 func (c *deliveries) each(ctx context.Context, on *screen.Screen, open Open, of func(layout.Delivery) bool, done string, act func(*engine.Engine, layout.ItemID) error) error {
 	return open.plain(ctx, func(e *engine.Engine) error {
 		one := func(id layout.ItemID) error {
@@ -81,44 +81,48 @@ func (c *deliveries) each(ctx context.Context, on *screen.Screen, open Open, of 
 			}
 			return err
 		}
+		if c.All {
+			return c.all(ctx, on, e, of, one)
+		}
 		for _, ref := range c.Item {
 			id, err := e.Ask.Resolve(ctx, ref)
+			if err == nil {
+				err = one(id)
+			}
 			if err != nil {
 				return err
 			}
-			if err := one(id); err != nil {
-				return err
-			}
-		}
-		if !c.All {
-			return nil
-		}
-		rows, err := e.Delivery.Rows(ctx, c.To, "")
-		if err != nil {
-			return err
-		}
-		bad, some := false, false
-		for _, r := range rows {
-			if !of(r.Delivery) {
-				continue
-			}
-			some = true
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if err := one(r.Item); err != nil {
-				on.Talk("%s: %v", r.Item.Short(), err)
-				bad = true
-			}
-		}
-		if bad {
-			return screen.ExitSomeFailed
-		}
-		if !some {
-			on.Talk("there is no such delivery to %s", c.To)
 		}
 		return nil
 	})
+}
+
+// all does something with the items of the target's deliveries of which of says so. One that cannot be is told, and the others are
+// gone on with: exit code 4.
+func (c *deliveries) all(ctx context.Context, on *screen.Screen, e *engine.Engine, of func(layout.Delivery) bool, one func(layout.ItemID) error) error {
+	rows, err := e.Delivery.Rows(ctx, c.To, "")
+	if err != nil {
+		return err
+	}
+	rows = slices.DeleteFunc(rows, func(r delivery.Row) bool { return !of(r.Delivery) })
+	if len(rows) == 0 {
+		on.Talk("there is no such delivery to %s", c.To)
+		return nil
+	}
+	bad := false
+	for _, r := range rows {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := one(r.Item); err != nil {
+			on.Talk("%s: %v", r.Item.Short(), err)
+			bad = true
+		}
+	}
+	if bad {
+		return screen.ExitSomeFailed
+	}
+	return nil
 }
 
 // are tells deliveries in a state.
