@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -108,6 +110,46 @@ func TestAProgramSubmits(t *testing.T) {
 	}
 	b.ok("check")
 	b.git("fsck", "--strict", "--no-dangling")
+}
+
+// The program of docs/client.md is built in a module of its own, as that page says, and does what the page says it does.
+func TestTheProgramOfTheDocs(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/client.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, program, _ := strings.Cut(string(page), "\n```go\n")
+	program, _, _ = strings.Cut(program, "\n```\n")
+	edit := regexp.MustCompile("`go (mod edit .*)/src/bagpipe`").FindSubmatch(page)
+	if program == "" || edit == nil {
+		t.Fatal("docs/client.md has no program, or does not say how it is built")
+	}
+	sources, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, s, _, _ := submitting(t, readSteps, client.Options{})
+	b.write("letters/main.go", program)
+	for _, args := range [][]string{{"mod", "init", "letters"}, strings.Fields(string(edit[1]) + sources), {"build", "-mod=mod", "-o", "letters", "."}} {
+		c := exec.Command("go", args...)
+		c.Dir, c.Env = filepath.Join(b.top, "letters"), append(os.Environ(), "GOPROXY=off", "GOSUMDB=off")
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("go %v: %v\n%s", args, err, out)
+		}
+	}
+	b.write("token", s.token+"\n")
+	b.write("in/good/one", "Dear Sir\n")
+	b.write("in/torn/one", "bad\n")
+	c := exec.Command(filepath.Join(b.top, "letters/letters"), "in/torn", "in/good")
+	c.Dir, c.Env = b.top, append(os.Environ(), "BAGPIPE_SERVER="+s.base)
+	out, err := c.CombinedOutput()
+	if err != nil || !strings.HasPrefix(string(out), "read content page 1 is torn\nregister completed ") || !strings.Contains(string(out), "\nread completed ") {
+		t.Errorf("%v:\n%s", err, out)
+	}
+	if saved, err := filepath.Glob(filepath.Join(b.top, "out/*/derived/read/text")); err != nil || len(saved) != 1 || !b.exists("out/good/derived/read/text") {
+		t.Errorf("saved: %v %v", saved, err)
+	}
 }
 
 // What became of items of one label stands in folders of their own.
