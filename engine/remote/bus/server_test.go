@@ -19,7 +19,23 @@ import (
 // own is the embedded server, and an engine's connection to it.
 func own(t testing.TB) (*Server, *Engine) {
 	t.Helper()
-	s, err := Serve(ServerOptions{Listen: "127.0.0.1:0", Store: t.TempDir(), Key: func(string) (layout.Name, bool) { return "", false }, Log: slog.New(slog.DiscardHandler)})
+	return served(t, func(string) (layout.Name, bool) { return "", false })
+}
+
+// keyed is own with the key of worker w, whose seed it gives, too.
+func keyed(t *testing.T) (*Server, *Engine, string) {
+	t.Helper()
+	seed, public, err := NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, e := served(t, func(key string) (layout.Name, bool) { return "w", key == public })
+	return s, e, seed
+}
+
+func served(t testing.TB, key func(string) (layout.Name, bool)) (*Server, *Engine) {
+	t.Helper()
+	s, err := Serve(ServerOptions{Listen: "127.0.0.1:0", Store: t.TempDir(), Key: key, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,21 +118,7 @@ func TestADeletedConsumerIsSeenAndMadeAnew(t *testing.T) {
 // is pulled at once, also after a pull that was given up.
 func TestAPullEndsWithItsConnection(t *testing.T) {
 	class, wait := wire.Class("ocr", nil, ""), time.Minute
-	seed, public, err := NewKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := Serve(ServerOptions{Listen: "127.0.0.1:0", Store: t.TempDir(), Log: slog.New(slog.DiscardHandler),
-		Key: func(key string) (layout.Name, bool) { return "w", key == public }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
-	e, err := s.Engine()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(e.Close)
+	s, e, seed := keyed(t)
 	back := make(chan struct{}, 10)
 	w, err := Dial(DialOptions{Name: "w", Outside: Outside{URLs: []string{"nats://" + s.Addr()}, Seed: seed}, Changed: func(text string) {
 		if strings.Contains(text, "again") {
@@ -277,6 +279,73 @@ func TestBeatsDoNotWaitBehindClaims(t *testing.T) {
 	for range 3 {
 		if m, err := e.conn.RequestWithContext(ctx, wire.AskSubject("w", wire.VerbBeat), nil); err != nil || string(m.Data) != wire.VerbBeat {
 			t.Fatalf("a beat is answered %v, %v", m, err)
+		}
+	}
+}
+
+// A key speaks for its own worker alone: it may not ask in the name of another, hear what is for another or for the engine, give
+// orders, offer anything, nor change the stream.
+func TestAKeySpeaksForItselfAlone(t *testing.T) {
+	s, e, seed := keyed(t)
+	class := wire.Class("ocr", nil, "")
+	if err := errors.Join(e.Begin(t.Context(), "one"), e.Class(t.Context(), class)); err != nil {
+		t.Fatal(err)
+	}
+	means, err := Outside{Seed: seed}.means()
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := make(chan string, 100)
+	c, err := nats.Connect("nats://"+s.Addr(), append(means, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refused <- err.Error() }))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	says := func(subject string) {
+		t.Helper()
+		if err := errors.Join(c.Publish(subject, nil), c.Flush()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hears := func(subject string) {
+		t.Helper()
+		if _, err := c.SubscribeSync(subject); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, subject := range []string{wire.AskSubject("w", wire.VerbHello), nextSubject + class} {
+		says(subject)
+	}
+	for _, subject := range []string{wire.TellSubject("w"), pullInbox("w") + "*"} {
+		hears(subject)
+	}
+	select {
+	case why := <-refused:
+		t.Errorf("what is its own is refused: %s", why)
+	default:
+	}
+	for what, subjects := range map[string][]string{
+		"publish": {wire.AskSubject("other", wire.VerbHello), wire.AskSubject(wire.Operator, wire.VerbControl), wire.TellSubject("other"), pullInbox("other") + "1", wire.OfferSubject(class), wire.KeysSubject, wire.PingSubject,
+			"$JS.API.STREAM.DELETE." + wire.Stream, "$JS.API.STREAM.PURGE." + wire.Stream, "$JS.API.STREAM.MSG.GET." + wire.Stream, "$JS.API.CONSUMER.DELETE." + wire.Stream + "." + class, "$SYS.REQ.SERVER.PING"},
+		"subscription": {">", "bagpipe.>", wire.AskSubject("w", ">"), wire.TellSubject("other"), wire.InboxPrefix("other") + ".>", wire.InboxPrefix(wire.Operator) + ".>", wire.OfferSubject(class), "_INBOX.>"},
+	} {
+		for _, subject := range subjects {
+			if what == "publish" {
+				says(subject)
+			} else {
+				hears(subject)
+			}
+			select {
+			case why := <-refused:
+				if !strings.Contains(strings.ToLower(why), "permissions violation for "+what+" to "+strings.ToLower(`"`+subject+`"`)) {
+					t.Errorf("%s to %s: %s", what, subject, why)
+				}
+			case <-time.After(10 * time.Second):
+				t.Errorf("a %s to %s is let through", what, subject)
+			}
 		}
 	}
 }
