@@ -68,28 +68,36 @@ func (l *Ledger) RegisterItem(ctx context.Context, m layout.Manifest, f *Definit
 	if m.Parent != nil {
 		parent = string(m.Parent.Item)
 	}
+	x := &state.Execution{Item: m.Item}
+	tr, err := state.Apply(x, d, state.Start{Workflow: workflow, Attempt: layout.AttemptKey{N: 1, Engine: l.ID},
+		At: now, Runner: l.Runner(), Version: l.Version, Skip: skip})
+	if err != nil {
+		return err
+	}
+	// What nothing at the tip changes is written here, where others do the same beside, and not one
+	// after the other with the commits.
+	execution := x.Encode()
+	var manifest []byte
+	if guard == nil {
+		if manifest, err = m.Encode(nil); err != nil {
+			return err
+		}
+	}
 	return l.Transact(ctx, m.Item, func(r gitstore.Reader) (*gitstore.Change, error) {
-		m := m // of this try
+		m, manifest := m, manifest // of this try
 		if guard != nil {
-			if err := guard(r, &m); err != nil {
+			err := guard(r, &m)
+			if err == nil {
+				manifest, err = m.Encode(nil)
+			}
+			if err != nil {
 				return nil, err
 			}
 		}
-		record := layout.ItemDir(m.Item) + "/" + layout.ExecutionJSON
-		if _, err := r.ReadFile(record); !errors.Is(err, fs.ErrNotExist) {
+		dir := layout.ItemDir(m.Item) + "/"
+		if _, err := r.ReadFile(dir + layout.ExecutionJSON); !errors.Is(err, fs.ErrNotExist) {
 			return nil, err // an item already: begun anew, it would lose what was done
 		}
-		x := &state.Execution{Item: m.Item}
-		tr, err := state.Apply(x, d, state.Start{Workflow: workflow, Attempt: layout.AttemptKey{N: 1, Engine: l.ID},
-			At: now, Runner: l.Runner(), Version: l.Version, Skip: skip})
-		if err != nil {
-			return nil, err
-		}
-		manifest, err := m.Encode(nil)
-		if err != nil {
-			return nil, err
-		}
-		dir, execution := layout.ItemDir(m.Item)+"/", x.Encode()
 		l.Decoded.Keep(m.Item, execution, x) // the index reads it next
 		files := map[string][]byte{dir + layout.ManifestJSON: manifest, dir + layout.ExecutionJSON: execution}
 		if err := errors.Join(Pin(r, f, files), l.OpenBatch(r, layout.Name(m.Batch), m.Source.By, files)); err != nil {
