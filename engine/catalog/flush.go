@@ -12,13 +12,11 @@ import (
 	"bagpipe/engine/inbox"
 	"bagpipe/engine/intake"
 	"bagpipe/engine/ledger"
-
-	"golang.org/x/sync/errgroup"
 )
 
 const (
-	recordsAtOnce = 500  // in one commit
-	objectsAtOnce = 1000 // side by side: they share their packs and syncs
+	recordsAtOnce = 500 // in one commit
+	shiftsAtOnce  = 3   // of new items: records are committed meanwhile
 )
 
 // keep has a folder's record committed with the next flush.
@@ -32,22 +30,47 @@ func (s *scan) flushSome(ctx context.Context) error {
 	return s.flush(ctx)
 }
 
-// flush commits versions, then records, then new items.
+// flush commits versions, then records, then has new items made, which the scan does not wait for.
 func (s *scan) flush(ctx context.Context) error {
-	if err := s.admit(ctx, s.changed, s.refresh); err != nil {
-		return err
+	if len(s.changed) > 0 {
+		err := s.admitted(s.crew.begin(ctx, s.changed, s.refresh))
+		if s.changed = nil; err != nil {
+			return err
+		}
 	}
-	s.changed = nil
 	if err := s.commit(ctx, append(s.unfinishedOf(s.now), s.records...)); err != nil {
 		return err
 	}
 	s.records = nil
-	if err := s.admit(ctx, s.fresh, s.register); err != nil {
+	if err := s.registered(shiftsAtOnce - 1); err != nil {
 		return err
+	}
+	if len(s.fresh) > 0 {
+		s.making = append(s.making, s.crew.begin(ctx, s.fresh, s.register))
 	}
 	s.fresh = nil
 	s.tell("recognise", s.report.Folders, int(s.asked.Load()))
+	return ctx.Err()
+}
+
+// registered waits for the items that are being made, but for the last shifts of them.
+func (s *scan) registered(but int) error {
+	for len(s.making) > but {
+		oldest := s.making[0]
+		s.making = s.making[1:]
+		if err := s.admitted(oldest); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// flushAll is flush, and waits for the items.
+func (s *scan) flushAll(ctx context.Context) error {
+	if err := s.flush(ctx); err != nil {
+		return err
+	}
+	return s.registered(0)
 }
 
 // unfinishedOf gives the changed folders above those whose records are to be committed, outermost first.
@@ -76,7 +99,7 @@ func (k *stock) unfinishedOf(now tree) (above []*node) {
 
 // finish commits what is left, and registers what a scan before left unregistered.
 func (s *scan) finish(ctx context.Context) error {
-	if err := s.flush(ctx); err != nil {
+	if err := s.flushAll(ctx); err != nil {
 		return err
 	}
 	if len(s.drop) > 0 {
@@ -94,7 +117,7 @@ func (s *scan) finish(ctx context.Context) error {
 			}
 		}
 	}
-	if err := s.flush(ctx); err != nil {
+	if err := s.flushAll(ctx); err != nil {
 		return err
 	}
 	s.complete = true
@@ -166,30 +189,17 @@ func (s *scan) put(ctx context.Context, files map[string][]byte, folders int) er
 	return err
 }
 
-// admit does one thing with objects, side by side. What concerns one object alone is noted with
-// it, and does not stop the others.
-func (s *scan) admit(ctx context.Context, objects []object, do func(context.Context, object) error) error {
-	errs := make([]error, len(objects))
-	var g errgroup.Group
-	g.SetLimit(objectsAtOnce)
-	for i, o := range objects {
-		g.Go(func() error {
-			errs[i] = do(ctx, o)
-			if ctx.Err() != nil || ledger.StopsAll(errs[i]) {
-				return errs[i]
-			}
-			return nil
-		})
-	}
-	if err := g.Wait(); err != nil {
+// admitted waits for objects. What concerns one alone is noted with it, and does not stop the others.
+func (s *scan) admitted(given *shift) error {
+	if err := given.wait(); err != nil {
 		return err
 	}
-	for i, o := range objects {
-		if errs[i] != nil {
-			s.failed(o, errs[i])
+	for i, err := range given.errs {
+		if err != nil {
+			s.failed(given.objects[i], err)
 		}
 	}
-	return ctx.Err()
+	return nil
 }
 
 func (s *scan) inPlace(o object) intake.InPlace {

@@ -105,7 +105,9 @@ type stock struct {
 	records        []*node
 	drop           []*node  // whose records go
 	changed, fresh []object // whose items are to be looked at, and made
-	complete       bool     // all items of the records are registered
+	making         []*shift // whose items are being made
+	crew           crew
+	complete       bool // all items of the records are registered
 }
 
 func (s *scan) trusting() bool { return s.cat.Trusting() }
@@ -188,6 +190,8 @@ func (s *scan) run(ctx context.Context) (err error) {
 		return err
 	}
 	s.touch(s.now, rules)
+	s.shelves = survey(s)
+	defer s.crew.dismiss()
 	s.steady = s.steady && !s.o.Full && s.complete // without a checkpoint it is not known that the last scan ended
 	if _, err = s.visit(ctx, "", rules, false); err != nil {
 		return err

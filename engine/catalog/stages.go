@@ -195,9 +195,6 @@ func (s *scan) recogniseAll(ctx context.Context, n *node, again bool) (workflows
 	if len(due) == 0 {
 		return nil, nil
 	}
-	if s.shelves == nil {
-		s.shelves = survey(s)
-	}
 	shelf := s.shelves.Shelf(n.path)
 	said, err := s.askAll(ctx, shelf, n, due)
 	if err := errors.Join(err, shelf.Close()); err != nil {

@@ -13,11 +13,13 @@ func TestObjectsGoTogether(t *testing.T) {
 		objects := make([]object, objectsAtOnce)
 		var begun sync.WaitGroup
 		begun.Add(len(objects))
-		err := (&scan{}).admit(t.Context(), objects, func(context.Context, object) error {
+		var all crew
+		err := all.begin(t.Context(), objects, func(context.Context, object) error {
 			begun.Done()
 			begun.Wait()
 			return nil
-		})
+		}).wait()
+		all.dismiss()
 		if err != nil {
 			t.Error(err)
 		}
