@@ -203,7 +203,7 @@ func (s *scan) admitted(given *shift) error {
 }
 
 func (s *scan) inPlace(o object) intake.InPlace {
-	return intake.InPlace{Item: o.item, Catalog: s.cat, Path: o.path, Workflow: o.workflow, New: o.fresh, Seen: s.shelves}
+	return intake.InPlace{Item: o.item, Catalog: s.cat, Path: o.path, Workflow: o.workflow, New: o.fresh, Seen: s.shelves, Told: o.told}
 }
 
 func (s *scan) register(ctx context.Context, o object) error {

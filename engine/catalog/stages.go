@@ -12,6 +12,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"bagpipe/engine/intake"
 	"bagpipe/engine/recognise"
 	"bagpipe/layout"
 
@@ -30,6 +31,7 @@ type object struct {
 	workflow string
 	known    bool // it was an item before this scan
 	fresh    bool // its identifier was made by this scan
+	told     *intake.Told
 }
 
 // entry finds the object's entry, which moves when entries are forgotten.
@@ -111,7 +113,7 @@ func (n *node) onlyMoved() bool {
 
 // visitFree recognises a folder's entries, and gives the objects that are new.
 func (s *scan) visitFree(ctx context.Context, n *node, rules string, due, again bool) (fresh []object, err error) {
-	workflows, err := s.recogniseAll(ctx, n, again)
+	said, err := s.recogniseAll(ctx, n, again)
 	if err != nil {
 		return nil, err
 	}
@@ -140,13 +142,14 @@ func (s *scan) visitFree(ctx context.Context, n *node, rules string, due, again 
 			}
 			continue
 		}
-		o := object{path: path, in: n, name: e.name, item: e.item, workflow: workflows[e.name]}
+		o := object{path: path, in: n, name: e.name, item: e.item, workflow: said[e.name].workflow}
 		switch {
 		case e.item == "":
 			if e.item, err = layout.NewItemID(s.k.ledger.Random); err != nil {
 				return nil, err
 			}
 			o.item, o.fresh, n.changed = e.item, true, true
+			o.told = toldOf(e, said[e.name].whole)
 			fresh = append(fresh, o)
 		case dirty || e.fresh || e.moved:
 			o.known = true
@@ -182,9 +185,17 @@ func (s *scan) rulesIn(n *node, above string) string {
 	return hexOf(h.Sum(nil)[:8])
 }
 
-// recogniseAll asks the rules of the entries that need it, side by side, and gives the
-// workflows that they name.
-func (s *scan) recogniseAll(ctx context.Context, n *node, again bool) (workflows map[string]string, err error) {
+// toldOf is what the rules said of a file, as it was when it was listed; nil: not all is known.
+func toldOf(e *entry, whole *recognise.Outcome) *intake.Told {
+	if whole == nil || e.kind != file {
+		return nil
+	}
+	return &intake.Told{Outcome: whole, Size: e.size, Inode: e.inode, Modified: e.mtime}
+}
+
+// recogniseAll asks the rules of the entries that need it, side by side, and gives what they say of
+// objects.
+func (s *scan) recogniseAll(ctx context.Context, n *node, again bool) (of map[string]recognised, err error) {
 	var due []*entry
 	for i := range n.all() {
 		e := &n.all()[i]
@@ -201,20 +212,20 @@ func (s *scan) recogniseAll(ctx context.Context, n *node, again bool) (workflows
 		return nil, err
 	}
 	s.asked.Add(int64(len(due)))
-	workflows = map[string]string{}
+	of = map[string]recognised{}
 	for i, e := range due {
 		if e.verdict != said[i].verdict {
 			e.fresh = e.fresh || e.verdict == refused // whether it is refused still only a look at its content tells
 			e.verdict, n.changed = said[i].verdict, true
 		}
-		if said[i].workflow != "" {
-			workflows[e.name] = said[i].workflow
+		if said[i].workflow != "" || said[i].whole != nil {
+			of[e.name] = said[i]
 		}
 		if said[i].again {
 			e.mtime, e.ctime, n.changed = 0, 0, true
 		}
 	}
-	return workflows, nil
+	return of, nil
 }
 
 // askAll asks the rules of entries: first of their names alone, then, side by side, of those that must
@@ -279,7 +290,8 @@ func waits(err error) error {
 type recognised struct {
 	verdict  verdict
 	workflow string
-	again    bool // it could not be read now
+	again    bool               // it could not be read now
+	whole    *recognise.Outcome // nil: more is not known
 }
 
 // recognise asks the rules of one entry.
@@ -302,7 +314,11 @@ func (s *scan) recognise(ctx context.Context, shelf *recognise.Shelf, dir string
 	case err != nil:
 		return recognised{}, err
 	}
-	return recognised{verdict: verdictOf(o, e.kind), workflow: o.Workflow}, nil
+	r := recognised{verdict: verdictOf(o, e.kind), workflow: o.Workflow}
+	if o.Whole {
+		r.whole = o
+	}
+	return r, nil
 }
 
 func verdictOf(o *recognise.Outcome, k kind) verdict {

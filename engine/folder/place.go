@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -114,8 +116,15 @@ func SaysGone(message string) bool {
 // of all in it; of its top, which may be moved, neither name nor change time. With trusting it
 // is names, types, sizes and modification times alone.
 func StampPlace(ctx context.Context, object string, trusting bool) (string, error) {
+	info, err := os.Lstat(object)
+	if err != nil {
+		return "", err
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && info.Mode().IsRegular() {
+		return StampFile(st.Size, st.Ino, time.Unix(st.Mtim.Unix()).UnixNano(), trusting), nil
+	}
 	h := sha256.New()
-	err := filepath.WalkDir(object, func(at string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(object, func(at string, d fs.DirEntry, err error) error {
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			return err
 		}
@@ -137,11 +146,28 @@ func StampPlace(ctx context.Context, object string, trusting bool) (string, erro
 		} else {
 			changed = 0
 		}
-		_, err = fmt.Fprintf(h, "%s\t%o\t%d\t%d\t%d\t%d\n", rel, st.Mode&syscall.S_IFMT, st.Size, st.Ino, time.Unix(st.Mtim.Unix()).UnixNano(), changed)
-		return err
+		return stampTo(h, rel, st.Mode&syscall.S_IFMT, st.Size, st.Ino, time.Unix(st.Mtim.Unix()).UnixNano(), changed)
 	})
-	return "sha256:" + hex.EncodeToString(h.Sum(nil)), err
+	return sumOf(h), err
 }
+
+// StampFile is StampPlace of a regular file of so many bytes, which was modified so many nanoseconds
+// after 1970.
+func StampFile(size int64, inode uint64, modified int64, trusting bool) string {
+	if trusting {
+		inode = 0
+	}
+	h := sha256.New()
+	stampTo(h, "", syscall.S_IFREG, size, inode, modified, 0)
+	return sumOf(h)
+}
+
+func stampTo(h io.Writer, rel string, kind uint32, size int64, inode uint64, modified, changed int64) error {
+	_, err := fmt.Fprintf(h, "%s\t%o\t%d\t%d\t%d\t%d\n", rel, kind, size, inode, modified, changed)
+	return err
+}
+
+func sumOf(h hash.Hash) string { return "sha256:" + hex.EncodeToString(h.Sum(nil)) }
 
 // Opened is what a step sees of an object in place.
 type Opened struct {

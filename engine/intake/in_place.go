@@ -37,6 +37,16 @@ type InPlace struct {
 
 	New  bool              // Item is a new identifier: no item has it
 	Seen *recognise.Survey // by which the object was recognised; nil: none
+	Told *Told             // what it recognised; nil: that is not known
+}
+
+// Told is what the rules said of an object, a file, while it was this large, had this inode, and was
+// modified so many nanoseconds after 1970.
+type Told struct {
+	Outcome  *recognise.Outcome // whole
+	Size     int64
+	Inode    uint64
+	Modified int64
 }
 
 // Refused is an object that cannot be an item; its catalog notes the reason.
@@ -84,7 +94,11 @@ func (a *admitting) inPlace(ctx context.Context, o InPlace) (*drop, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.admission, d.refused, err = a.recognition.PlanInPlace(ctx, t, c.Root, o.Seen); err != nil {
+	var told *recognise.Outcome
+	if was := o.Told; was != nil && folder.StampFile(was.Size, was.Inode, was.Modified, c.Trusting()) == stamp {
+		told = was.Outcome
+	}
+	if d.admission, d.refused, err = a.recognition.PlanInPlace(ctx, t, c.Root, o.Seen, told); err != nil {
 		return nil, err
 	}
 	switch {

@@ -28,6 +28,8 @@ type Outcome struct {
 	Identifiers map[string]string `json:"identifiers,omitempty"`
 	Metadata    map[string]any    `json:"metadata,omitempty"`
 	Tried       []Trial           `json:"tried"` // in the order in which they were asked
+
+	Whole bool `json:"-"` // a survey's: it says what Book.Recognise would
 }
 
 // Trial is what one rule said.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -14,7 +15,7 @@ import (
 
 // Survey recognises what lies below a folder that is known already: of what was listed, nothing is
 // listed again, and of a file whose name does not decide the beginning is read, once. It tells verdicts, rules and workflows
-// alone: no reasons, and nothing that stands in files.
+// alone: no reasons, and nothing that stands in files, but for outcomes that are whole.
 type Survey struct {
 	b     *Book
 	o     Options
@@ -50,11 +51,17 @@ type Shelf struct {
 	path  string // below the root
 	dir   string
 	above Candidate
-	files func() ([]*Rule, error) // that are asked of a file here
-	other func() ([]*Rule, error) // of a folder of which neither name nor rule file says more
+	files func() (ruling, error) // of a file here
+	other func() (ruling, error) // of a folder of which neither name nor rule file says more
 	open  func() (disk.Folder, error)
 
 	opened bool // written by open
+}
+
+// ruling is what is asked of an entry.
+type ruling struct {
+	rules      []*Rule
+	folderType string
 }
 
 // Shelf begins with the folder at a path below the root; its rule file counts as it is now.
@@ -64,12 +71,12 @@ func (s *Survey) Shelf(path string) *Shelf {
 		h.dir += "/" + path
 	}
 	h.above.Above = FoldersTo(s.root.Inbox, path)
-	order := func(folder bool) func() ([]*Rule, error) {
-		return sync.OnceValues(func() ([]*Rule, error) {
+	order := func(folder bool) func() (ruling, error) {
+		return sync.OnceValues(func() (a ruling, err error) {
 			c := h.above
 			c.Files = []string{} // it has no rule file of its own
-			rules, _, err := s.b.order(c, folder, &s.marks)
-			return rules, err
+			a.rules, a.folderType, err = s.b.order(c, folder, &s.marks)
+			return a, err
 		})
 	}
 	h.files, h.other = order(false), order(true)
@@ -101,10 +108,11 @@ func (h *Shelf) candidate(name string, file bool) *facts {
 // ByName recognises a file without a look at it, by its name and its size as it was listed. ok is false
 // where a rule that the name fits asks more: File answers then.
 func (h *Shelf) ByName(ctx context.Context, name string, size int64) (o *Outcome, ok bool, err error) {
-	rules, err := h.files()
+	asks, err := h.files()
 	if err != nil {
 		return nil, false, err
 	}
+	rules := asks.rules
 	f := h.candidate(name, true)
 	f.size = size
 	fits := false
@@ -128,7 +136,8 @@ func (h *Shelf) ByName(ctx context.Context, name string, size int64) (o *Outcome
 	return o, err == nil, err
 }
 
-// File recognises a file. One that is none any more is fs.ErrNotExist.
+// File recognises a file. One that is none any more is fs.ErrNotExist. Of a file that a rule takes the
+// outcome is whole, unless a program would be asked.
 func (h *Shelf) File(ctx context.Context, name string) (*Outcome, error) {
 	f := h.candidate(name, true)
 	in, err := h.open()
@@ -138,11 +147,21 @@ func (h *Shelf) File(ctx context.Context, name string) (*Outcome, error) {
 	if err != nil {
 		return nil, fmt.Errorf("recognise %s: %w", layout.EncodePath(name), err)
 	}
-	rules, err := h.files()
+	asks, err := h.files()
 	if err != nil {
 		return nil, err
 	}
-	return f.judge(ctx, h.forKind(rules, f.kind), "", h.o)
+	rules := h.forKind(asks.rules, f.kind)
+	o, err := f.judge(ctx, rules, "", h.o)
+	if err != nil || o.Rule == "" || o.Refused != "" || slices.ContainsFunc(rules, func(r *Rule) bool { return r.Program != nil }) {
+		return o, err
+	}
+	all := h.o
+	all.brief = false
+	if o, err = f.judge(ctx, rules, asks.folderType, all); err == nil {
+		o.Whole = true
+	}
+	return o, err
 }
 
 // Folder recognises a folder.
@@ -161,7 +180,8 @@ func (h *Shelf) Folder(ctx context.Context, name string) (*Outcome, error) {
 	if f.kind = KindFolder; f.listed.Has("bagit.txt") {
 		f.kind = KindBag
 	}
-	rules, err := h.other()
+	asks, err := h.other()
+	rules := asks.rules
 	if err == nil && (h.b.words[fold1(name)] || f.listed.Has(MarkerName)) {
 		rules, _, err = h.b.order(f.c, true, &h.marks)
 	}

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -212,7 +213,7 @@ func TestNamesThatDecide(t *testing.T) {
 // What is recognised by what is known is recognised as what is looked at.
 func TestShelfIsRecognise(t *testing.T) {
 	all, base := shipped(t), t.TempDir()
-	n := 0
+	n, whole := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		text := drawRules(t)
 		f, err := Parse("rules/test.yaml", []byte(text))
@@ -255,8 +256,15 @@ func TestShelfIsRecognise(t *testing.T) {
 						t.Errorf("%s by its name: %s, expected %s\n%s", layout.EncodePath(filepath.Join(rel, e.Name())), summary(got, err, false), wanted, text)
 					}
 				}
-				if got, err := ask(t.Context(), e.Name()); summary(got, err, e.IsDir()) != wanted {
+				got, err := ask(t.Context(), e.Name())
+				if summary(got, err, e.IsDir()) != wanted {
 					t.Errorf("%s: %s, expected %s\n%s", layout.EncodePath(filepath.Join(rel, e.Name())), summary(got, err, e.IsDir()), wanted, text)
+				}
+				if got != nil && got.Whole {
+					got.Whole = false
+					if whole++; !reflect.DeepEqual(got, want) {
+						t.Errorf("%s: %+v, expected %+v\n%s", layout.EncodePath(filepath.Join(rel, e.Name())), got, want, text)
+					}
 				}
 			}
 			return h.Close()
@@ -265,4 +273,7 @@ func TestShelfIsRecognise(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+	if whole == 0 {
+		t.Error("no outcome was whole")
+	}
 }

@@ -37,9 +37,13 @@ func (re *Recogniser) Plan(ctx context.Context, t inbox.Taken, above ...recognis
 }
 
 // PlanInPlace is Plan of an object that stays where it is, below the root of a catalog. seen has read the
-// rule files of the folders there; nil: they are read.
-func (re *Recogniser) PlanInPlace(ctx context.Context, t inbox.Taken, root string, seen *recognise.Survey) (p Admission, refusal string, err error) {
+// rule files of the folders there; nil: they are read. told is what it recognised, which still holds; nil: the
+// rules are asked.
+func (re *Recogniser) PlanInPlace(ctx context.Context, t inbox.Taken, root string, seen *recognise.Survey, told *recognise.Outcome) (p Admission, refusal string, err error) {
 	c := re.settings.Current()
+	if told != nil && seen.Of(c.Book) {
+		return re.admission(c, t, told, nil)
+	}
 	asked := recognise.Candidate{Path: t.Path, Name: t.Name, Collection: t.Collection, Inbox: root}
 	if dir, err := filepath.Rel(root, filepath.Dir(t.Path)); err == nil {
 		asked.Above = recognise.FoldersTo(root, dir)

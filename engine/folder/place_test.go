@@ -1,0 +1,41 @@
+package folder
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// What a catalog knows of a file that it listed is enough to tell its stamp, and whether the file is
+// another one since.
+func TestStampOfAListedFile(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "scan.dat")
+	if err := os.WriteFile(name, []byte("content"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, trusting := range []bool{false, true} {
+		info, err := os.Lstat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		listed := StampFile(info.Size(), info.Sys().(*syscall.Stat_t).Ino, info.ModTime().UnixNano(), trusting)
+		is := func() string {
+			stamp, err := StampPlace(t.Context(), name, trusting)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return stamp
+		}
+		if is() != listed {
+			t.Errorf("trusting %v: the stamp of a file as it was listed is another", trusting)
+		}
+		if err := os.Chtimes(name, time.Time{}, info.ModTime().Add(time.Nanosecond)); err != nil {
+			t.Fatal(err)
+		}
+		if is() == listed {
+			t.Errorf("trusting %v: a file written since has the stamp that it had", trusting)
+		}
+	}
+}
