@@ -225,11 +225,16 @@ type part struct {
 	buf     []byte
 	delta   []byte
 	entries []entry
+	full    map[int]int // the place in entries of the blob of a length that was written in full last
 }
 
 // smallDelta is the part of a blob up to which a difference is written for it: a step changes
 // little of a record, and a description of an item all of it.
 const smallDelta = 8
+
+// smallAligned is that part where the other blob is another file's. What deflates well, like many lines alike, is
+// shorter deflated than as a difference in each of its lines.
+const smallAligned = 5
 
 // deflate writes the blobs between two places. A version before in another part is where this
 // part cannot know how far away it stands: then the blob is written in full.
@@ -237,22 +242,37 @@ func (p *part) deflate(blobs []Blob, from, to int) {
 	d := deflaters.Get().(*deflater)
 	defer deflaters.Put(d)
 	p.buf, p.entries = p.buf[:0], p.entries[:0]
-	for _, bl := range blobs[from:to] {
-		at, written := len(p.buf), false
-		if bl.base > from {
-			p.delta = appendDelta(p.delta[:0], blobs[bl.base-1].Data, bl.Data)
-			if written = len(p.delta) < len(bl.Data)/smallDelta; written {
-				p.buf = appendEntryHeader(p.buf, typeOfsDelta, len(p.delta))
-				p.buf = appendOffset(p.buf, uint64(at)-uint64(p.entries[bl.base-1-from].off))
-				p.buf = d.append(p.buf, p.delta)
-			}
-		}
-		if !written {
+	if p.full == nil {
+		p.full = map[int]int{}
+	}
+	clear(p.full)
+	for i, bl := range blobs[from:to] {
+		at := len(p.buf)
+		if base, ok := p.differs(blobs[from:to], bl, from); ok {
+			p.buf = appendEntryHeader(p.buf, typeOfsDelta, len(p.delta))
+			p.buf = appendOffset(p.buf, uint64(at)-uint64(p.entries[base].off))
+			p.buf = d.append(p.buf, p.delta)
+		} else {
+			p.full[len(bl.Data)] = i
 			p.buf = appendEntryHeader(p.buf, TypeBlob, len(bl.Data))
 			p.buf = d.append(p.buf, bl.Data)
 		}
 		p.entries = append(p.entries, entry{bl.Name, crc32.ChecksumIEEE(p.buf[at:]), uint32(at)})
 	}
+}
+
+// differs finds a blob of the part, which begins at a place of all blobs, from which another differs little:
+// the version before, or one that is as long. It leaves the difference in p.delta.
+func (p *part) differs(part []Blob, bl Blob, from int) (base int, ok bool) {
+	if bl.base > from {
+		base = bl.base - 1 - from
+		p.delta = appendDelta(p.delta[:0], part[base].Data, bl.Data)
+		return base, len(p.delta) < len(bl.Data)/smallDelta
+	}
+	if base, ok = p.full[len(bl.Data)]; ok {
+		p.delta, ok = appendAligned(p.delta[:0], part[base].Data, bl.Data, len(bl.Data)/smallAligned)
+	}
+	return base, ok
 }
 
 // appendIndex gives an index of version 2. It sorts the entries.

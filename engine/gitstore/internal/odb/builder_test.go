@@ -2,6 +2,7 @@ package odb
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"os/exec"
@@ -31,28 +32,76 @@ func TestABlobIsADifferenceFromTheVersionBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	const items = 3 * minShare
-	whole, fresh := NewBuilder(), NewBuilder()
+	fresh, large := NewBuilder(), 0
 	want, last := map[Hash][]byte{}, make([]Hash, items)
 	for version := range 3 {
 		for item := range items {
 			data := record(item, version)
-			whole.AddBlob(data, Hash{})
+			large += alone(data)
 			last[item] = fresh.AddBlob(data, last[item])
 			want[last[item]] = data
 		}
 	}
 	for version := range 2 * maxChain {
 		data := record(0, 3+version)
-		whole.AddBlob(data, Hash{})
+		large += alone(data)
 		last[0] = fresh.AddBlob(data, last[0])
 		want[last[0]] = data
 	}
 	last[1] = fresh.AddBlob([]byte("quite another text"), last[1]) // no difference is shorter
 	want[last[1]] = []byte("quite another text")
-	large, _, _ := whole.Finish()
 	pack, index, name := fresh.Finish()
-	if len(pack) > len(large)*2/3 {
-		t.Errorf("with differences the pack has %d bytes, without %d", len(pack), len(large))
+	if len(pack) > large*2/3 {
+		t.Errorf("with differences the pack has %d bytes, without %d", len(pack), large)
+	}
+	path := filepath.Join(packs, "pack-"+name.String())
+	for ext, data := range map[string][]byte{".pack": pack, ".idx": index} {
+		if err := os.WriteFile(path+ext, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out, err := exec.Command("git", "verify-pack", path+".idx").CombinedOutput(); err != nil {
+		t.Errorf("git verify-pack: %v: %s", err, out)
+	}
+	db, err := Open(filepath.Join(dir, "objects"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for h, data := range want {
+		if typ, got, err := db.ReadUncached(h); err != nil || typ != TypeBlob || !bytes.Equal(got, data) {
+			t.Fatalf("%s: %s, %d bytes of %d, %v", h, typ, len(got), len(data), err)
+		}
+	}
+}
+
+// alone is how many bytes of a pack a blob takes that is no difference.
+func alone(data []byte) int {
+	b := NewBuilder()
+	b.AddBlob(data, Hash{})
+	pack, _, _ := b.Finish()
+	return len(pack) - 32
+}
+
+// New records that are as long as another differ from it in what is their own, and are kept as that.
+func TestRecordsBegunAlikeAreDifferences(t *testing.T) {
+	dir := t.TempDir()
+	packs := filepath.Join(dir, "objects", "pack")
+	if err := os.MkdirAll(packs, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	b, large, want := NewBuilder(), 0, map[Hash][]byte{}
+	for item := range 4 * minShare {
+		data := record(0, 0)
+		for i, own := range []int{100, 900, 2000} {
+			copy(data[own:], fmt.Sprintf("%x", sha256.Sum256([]byte{byte(item), byte(i)})))
+		}
+		large += alone(data)
+		want[b.AddBlob(data, Hash{})] = data
+	}
+	pack, index, name := b.Finish()
+	if len(pack) > large*2/3 {
+		t.Errorf("as differences the records take %d bytes, %d alone", len(pack), large)
 	}
 	path := filepath.Join(packs, "pack-"+name.String())
 	for ext, data := range map[string][]byte{".pack": pack, ".idx": index} {

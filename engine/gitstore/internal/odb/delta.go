@@ -18,6 +18,31 @@ func appendDelta(dst, old, new []byte) []byte {
 	return appendCopy(dst, len(old)-tail, tail)
 }
 
+// appendAligned appends the delta that turns old into new, which are as long, when they differ here and
+// there: records of items that were begun alike. Beyond so many bytes it gives up.
+func appendAligned(dst, old, new []byte, most int) (_ []byte, ok bool) {
+	const worthCopying = 8 // an instruction to copy takes about half of that
+	begin := len(dst)
+	dst = binary.AppendUvarint(dst, uint64(len(old)))
+	dst = binary.AppendUvarint(dst, uint64(len(new)))
+	inserted := 0
+	for at := 0; at < len(new) && len(dst)-begin+at-inserted < most; {
+		same := commonPrefix(old[at:], new[at:])
+		if same < worthCopying && at+same < len(new) {
+			at += same + 1
+			continue
+		}
+		dst = appendInsert(dst, new[inserted:at])
+		dst = appendCopy(dst, at, same)
+		at += same
+		inserted = at
+	}
+	if len(dst)-begin+len(new)-inserted >= most {
+		return dst[:begin], false
+	}
+	return appendInsert(dst, new[inserted:]), true
+}
+
 func appendInsert(dst, b []byte) []byte {
 	for len(b) > 0 {
 		n := min(len(b), 127)

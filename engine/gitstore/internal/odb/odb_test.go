@@ -32,6 +32,41 @@ func TestDeltaRoundTrip(t *testing.T) {
 	}
 }
 
+func TestAlignedDeltaRoundTrip(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	done := 0
+	for range 2000 {
+		old := make([]byte, r.IntN(600))
+		for i := range old {
+			old[i] = byte(r.IntN(256))
+		}
+		fresh := bytes.Clone(old)
+		for range r.IntN(6) {
+			for i := range r.IntN(20) {
+				if at := r.IntN(600) + i; at < len(fresh) {
+					fresh[at]++
+				}
+			}
+		}
+		most := r.IntN(700)
+		delta, ok := appendAligned([]byte("before"), old, fresh, most)
+		if delta = delta[len("before"):]; !ok {
+			if len(delta) != 0 {
+				t.Fatalf("%d bytes are left of a delta that was given up", len(delta))
+			}
+			continue
+		}
+		done++
+		got, err := applyDelta(old, delta)
+		if err != nil || !bytes.Equal(got, fresh) || len(delta) > most+8 {
+			t.Fatalf("delta of %d to %d bytes in %d of %d: %v", len(old), len(fresh), len(delta), most, err)
+		}
+	}
+	if done < 100 {
+		t.Errorf("%d deltas were written", done)
+	}
+}
+
 func TestLargeCopies(t *testing.T) {
 	old := bytes.Repeat([]byte("0123456789abcdef"), 5<<16)
 	for _, n := range []int{0xffff, 0x10000, 0x10001, 0xffffff, 0x1000000, len(old)} {
