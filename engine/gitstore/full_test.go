@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -52,5 +53,28 @@ func TestCaughtUpDoesNotWaitForRoom(t *testing.T) {
 	}
 	if got, err := machine.ReadFile(filepath.Join(root, "items/a/e.json")); err != nil || string(got) != "1" {
 		t.Errorf("shown: %q, %v", got, err)
+	}
+}
+
+// What ends on a full disk says so once, not once for each file that it could not show.
+func TestAFullDiskAtTheEndIsToldOnce(t *testing.T) {
+	var told strings.Builder
+	o := followItems(testOptions())
+	root := initRoot(t, o, nil)
+	machine := &noRoom{FS: disk.OS{}, items: filepath.Join(root, "items")}
+	o.FS, o.Log = machine, slog.New(slog.NewTextHandler(&told, nil))
+	s, err := Open(root, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	machine.full.Store(true)
+	for _, item := range []string{"a", "b", "c", "d"} {
+		put(t, s, "items/"+item+"/e.json", "1")
+	}
+	if err := s.Close(); err != nil && !errors.Is(err, syscall.ENOSPC) {
+		t.Error(err)
+	}
+	if n := strings.Count(told.String(), "write followed file"); n != 1 {
+		t.Errorf("told %d times:\n%s", n, &told)
 	}
 }

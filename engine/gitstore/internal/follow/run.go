@@ -79,18 +79,21 @@ func (f *Follower) step() {
 // failure (a folder in the way) concerns this file alone, and is tried again at the next
 // start. So is every failure after Finish.
 func (f *Follower) wrote(path string, p *pending, err error) {
-	if err != nil && (f.room.err == nil || !isFull(err)) {
-		f.o.Repo.Log.Error("write followed file", "path", path, "error", err)
-	}
-	f.room.err = nil
 	if err == nil {
+		f.room.err = nil
 		return
 	}
-	if !isFull(err) || f.done {
+	full := isFull(err)
+	if f.room.err == nil || !full { // of a full disk it is said once
+		f.o.Repo.Log.Error("write followed file", "path", path, "error", err)
+	}
+	if full {
+		f.room.err = err
+	}
+	if !full || f.done {
 		f.mark.broken = true
 		return
 	}
-	f.room.err = err
 	if !f.lost.yes {
 		f.backlog.putBack(path, p)
 	}
