@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // A person stops a worker, which begins nothing more until it is resumed; told to end twice it gives back what it
@@ -44,6 +45,25 @@ func TestOrdersToAWorker(t *testing.T) {
 	f.await("silence", func() bool { return f.state("w1") == "silent" })
 	f.ok("workers", "forget", "w1")
 	f.await("it to be forgotten", func() bool { return f.state("w1") == "" && f.state("w2") == "ready" })
+}
+
+// A lease that settings make shorter counts for workers that are connected, at once: none is taken for silent, nor loses what it has.
+func TestALeaseIsMadeShorter(t *testing.T) {
+	t.Parallel()
+	f := newFleetWith(t, "60s", "  - name: derive\n    command: [far-robot, wait]\n", "{far/derive: {only: true}}")
+	f.worker("w", "bytes: transfer\n")
+	f.must(edit(filepath.Join(f.dir, "bagpipe.yaml"), "lease: 60s", "lease: 3s"))
+	f.folder("a")
+	f.await("the robot", func() bool { return f.exists("begun-a-w") })
+	time.Sleep(7 * time.Second) // more than two leases, and less than a third of the one before
+	if state := f.state("w"); state != "ready" {
+		t.Errorf("the worker is %s", state)
+	}
+	f.write("go", "")
+	f.done("a")
+	if attempts := f.step("a", "derive").Get("attempts").Array(); len(attempts) != 1 {
+		t.Errorf("attempts: %v", attempts)
+	}
 }
 
 // lister says which of the item's folders it was given.

@@ -152,7 +152,7 @@ func (t *table) serve(w *worker) {
 
 // orders are what a worker is told; t.mu is held.
 func (t *table) orders(w *worker) wire.Orders {
-	return wire.Orders{Head: wire.Now(), Classes: w.classes, Epoch: t.epoch, Drain: w.drained, Stop: w.stopped}
+	return wire.Orders{Head: wire.Now(), Classes: w.classes, Epoch: t.epoch, Lease: leastLease(t.demands), Drain: w.drained, Stop: w.stopped}
 }
 
 // force is who could do what is asked for.
@@ -270,10 +270,14 @@ func (t *table) awaits() bool {
 
 // lease is how long a worker of no placed step in particular may be silent.
 func (t *table) lease() time.Duration {
-	least := time.Duration(0)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, d := range t.demands {
+	return leastLease(t.demands)
+}
+
+func leastLease(demands map[string]demand) time.Duration {
+	least := time.Duration(0)
+	for _, d := range demands {
 		if least == 0 || time.Duration(d.Lease) < least {
 			least = time.Duration(d.Lease)
 		}

@@ -230,7 +230,7 @@ func (r *Remote) findDemands() bool {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	same := maps.EqualFunc(found, r.demands, func(a, b demand) bool { return a.class == b.class })
+	same := maps.EqualFunc(found, r.demands, func(a, b demand) bool { return a.class == b.class && a.Lease == b.Lease })
 	r.demands = found
 	return !same
 }

@@ -13,13 +13,16 @@ import (
 // beating tells the engine every third of a lease what runs here, and ends the robots that act
 // outside where the engine is not heard for two thirds of one.
 func (w *Worker) beating(ctx context.Context) {
-	for {
+	for last := w.o.Now(); ; {
 		wait := w.third()
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(wait):
+		case <-w.sooner:
+			continue
+		case <-time.After(wait - w.o.Now().Sub(last)):
 		}
+		last = w.o.Now()
 		asked, cancel := context.WithTimeout(ctx, wait)
 		err := w.beat(asked)
 		cancel()
@@ -136,6 +139,10 @@ func (w *Worker) obey(ctx context.Context, o wire.Orders) {
 	}
 	if o.Epoch == "" {
 		return
+	}
+	if o.Lease > 0 {
+		w.hasten(o.Lease)
+		w.lease = o.Lease
 	}
 	w.stopped = o.Stop
 	if o.Drain {
@@ -279,6 +286,18 @@ func (w *Worker) enter(ref layout.AttemptRef, a *attempt) {
 	defer w.mu.Unlock()
 	w.running[ref] = a
 	w.heard = w.o.Now()
+	w.hasten(a.lease)
+}
+
+// hasten has the next beat come in time for a lease that is shorter than those before; the lock is held.
+func (s *state) hasten(lease time.Duration) {
+	if lease >= s.lease {
+		return
+	}
+	select {
+	case s.sooner <- struct{}{}:
+	default: // it is told already
+	}
 }
 
 func (w *Worker) leave(ref layout.AttemptRef) {

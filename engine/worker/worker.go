@@ -86,6 +86,7 @@ type state struct {
 	stopped  bool
 	ends     []bool        // of the last attempts: the robot failed
 	lease    time.Duration // the shortest that is held, or the engine's
+	sooner   chan struct{} // has room for one, and needs no lock: the next beat may be due earlier
 }
 
 // ErrRefused is an engine's word that this worker is not wanted.
@@ -105,7 +106,7 @@ func New(o Options) (*Worker, error) {
 	w := &Worker{o: o, http: &http.Client{Transport: &http.Transport{TLSClientConfig: config, MaxIdleConnsPerHost: o.Config.Slots + o.Config.Prefetch,
 		DialContext: dialer().DialContext, ReadBufferSize: smallFile, WriteBufferSize: smallFile, IdleConnTimeout: time.Minute, ResponseHeaderTimeout: 10 * time.Minute, TLSHandshakeTimeout: 10 * time.Second}},
 		gone: make(chan error, 1), room: newRoom(o.Config.Slots + o.Config.Prefetch), telling: make(chan struct{}, o.Config.Slots+o.Config.Prefetch), slots: make(chan struct{}, o.Config.Slots), each: map[string]chan struct{}{}}
-	w.running, w.classes = map[layout.AttemptRef]*attempt{}, map[string]context.CancelFunc{}
+	w.running, w.classes, w.sooner = map[layout.AttemptRef]*attempt{}, map[string]context.CancelFunc{}, make(chan struct{}, 1)
 	for _, r := range o.Config.Robots {
 		if r.Instances > 0 {
 			w.each[r.name()] = make(chan struct{}, r.Instances)
@@ -271,6 +272,7 @@ func (w *Worker) hello(ctx context.Context) error {
 		if err == nil {
 			w.mu.Lock()
 			defer w.mu.Unlock()
+			w.hasten(welcome.Lease)
 			w.welcome, w.heard, w.lease = welcome, w.o.Now(), welcome.Lease
 			return nil
 		}

@@ -55,16 +55,17 @@ type Welcome struct {
 // Orders answer a beat, and are sent in between where something changed.
 type Orders struct {
 	Head
-	Classes []string `json:"classes,omitempty"` // to pull from
-	Epoch   string   `json:"epoch,omitempty"`   // of the stream
-	Lost    []Held   `json:"lost,omitempty"`    // these are no longer the worker's; their robots are to be ended
-	Cancel  []Held   `json:"cancel,omitempty"`  // a person cancelled these
-	Drain   bool     `json:"drain,omitempty"`   // begin nothing more, and end when nothing runs
-	Stop    bool     `json:"stop,omitempty"`    // begin nothing more, and stay
-	Unknown bool     `json:"unknown,omitempty"` // say hello again
-	Beat    bool     `json:"beat,omitempty"`    // beat now
-	Try     *Grant   `json:"try,omitempty"`     // run a step again that is not to be committed
-	Meet    bool     `json:"meet,omitempty"`    // say hello now: who it is, and what it offers
+	Classes []string      `json:"classes,omitempty"` // to pull from
+	Epoch   string        `json:"epoch,omitempty"`   // of the stream
+	Lease   time.Duration `json:"lease,omitempty"`   // as in Welcome; it may have changed
+	Lost    []Held        `json:"lost,omitempty"`    // these are no longer the worker's; their robots are to be ended
+	Cancel  []Held        `json:"cancel,omitempty"`  // a person cancelled these
+	Drain   bool          `json:"drain,omitempty"`   // begin nothing more, and end when nothing runs
+	Stop    bool          `json:"stop,omitempty"`    // begin nothing more, and stay
+	Unknown bool          `json:"unknown,omitempty"` // say hello again
+	Beat    bool          `json:"beat,omitempty"`    // beat now
+	Try     *Grant        `json:"try,omitempty"`     // run a step again that is not to be committed
+	Meet    bool          `json:"meet,omitempty"`    // say hello now: who it is, and what it offers
 }
 
 // Offer says in the stream that a step is ready.
