@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -105,12 +104,9 @@ const endedFar = `bagpipe_steps_ended_total{workflow="far",`
 // many do.
 func (f *fleet) counter(begin string) func() int {
 	f.t.Helper()
-	f.await("the pages", func() bool { return strings.Contains(f.engine.out.String(), "Open once: ") })
-	_, link, _ := strings.Cut(f.engine.out.String(), "Open once: ")
-	at, err := url.Parse(strings.Fields(link)[0])
-	f.must(err)
+	base := f.pages()
 	return func() (sum int) {
-		answer, err := http.Get("http://" + at.Host + "/metrics")
+		answer, err := http.Get(base + "metrics")
 		f.must(err)
 		defer answer.Body.Close()
 		for lines := bufio.NewScanner(answer.Body); lines.Scan(); {

@@ -80,14 +80,8 @@ func TestWhichWorker(t *testing.T) {
 			f.await("w2 by the web", func() bool { return f.state("w2") == "ready" })
 		}
 	}
-	f.await("the pages", func() bool { return strings.Contains(f.engine.out.String(), "Open once: ") })
-	_, link, _ := strings.Cut(f.engine.out.String(), "Open once: ")
-	base, _, _ := strings.Cut(link, "signin")
-	for line := range strings.Lines(f.ok("token", "add", "robot", "--role", "operator")) {
-		if strings.HasPrefix(line, "bagpipe_") {
-			f.write("token", line)
-		}
-	}
+	base := f.pages()
+	f.write("token", f.tokenOf("operator", "")+"\n")
 	for _, label := range []string{"a", "b", "c", "d"} {
 		f.write("in/"+label+"/one", "one "+label)
 		f.ok("submit", "--server", base, "--token", filepath.Join(f.top, "token"), "--workflow", "far", "--on", "w2", filepath.Join(f.top, "in", label))

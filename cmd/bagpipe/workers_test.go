@@ -115,6 +115,16 @@ echo "$BAGPIPE_ATTEMPT" >>"$TOP/effect-$BAGPIPE_LABEL"
 echo "done by $WORKER"
 `
 
+// pages is where the engine serves its pages and calls: http://HOST:PORT/.
+func (f *fleet) pages() string {
+	f.t.Helper()
+	const before = "Open once: "
+	f.await("the pages", func() bool { return strings.Contains(f.engine.out.String(), before) })
+	_, link, _ := strings.Cut(f.engine.out.String(), before)
+	base, _, _ := strings.Cut(link, "signin")
+	return base
+}
+
 func (f *fleet) status() gjson.Result {
 	data, _ := os.ReadFile(filepath.Join(f.dir, ".bagpipe/remote/status.json"))
 	return gjson.ParseBytes(data)
