@@ -101,23 +101,24 @@ func (l linkOf) Pull(ctx context.Context, class string, wait time.Duration) (wor
 }
 
 // What a step leaves in the records is the same wherever it was done, but for who did it and when: completed with
-// outputs and metadata, skipped, tried again, failed by the content, with kept inputs and children.
+// outputs and metadata, skipped, tried again, out of time and passed over, failed by the content, with kept inputs and children.
 func TestTheSameRecordsHereAndThere(t *testing.T) {
 	t.Parallel()
 	const flow = "  - name: derive\n    command: [far-robot, --with, words]\n    keepInputs: true\n  - name: count\n    robot: inventory\n    milestone: counted\n" +
 		"  - name: pass\n    command: [far-robot, skip]\n    optional: true\n  - name: again\n    command: [far-robot, once]\n    retries: 2\n    backoff: {first: 1ms, most: 1ms}\n" +
+		"  - name: slow\n    command: [far-robot, slow]\n    timeout: 1s\n    retries: 0\n    continueOnFailure: true\n" +
 		"  - name: parts\n    robot: split\n    with: {each: file, workflow: small}\n  - name: torn\n    command: [far-robot, bad]\n"
 	told := map[string]string{}
 	for _, where := range []string{"here", "there"} {
 		placement := "{}"
 		if where == "there" {
-			placement = "{far/derive: {only: true}, far/count: {only: true}, far/pass: {only: true}, far/again: {only: true}, far/parts: {only: true}, far/torn: {only: true}}"
+			placement = "{far/derive: {only: true}, far/count: {only: true}, far/pass: {only: true}, far/again: {only: true}, far/slow: {only: true}, far/parts: {only: true}, far/torn: {only: true}}"
 		}
 		f := newFleet(t, flow, placement)
 		f.workflow("small", "  - name: look\n    robot: noop\n")
 		program := filepath.Join(f.top, "far-robot")
 		f.must(os.WriteFile(program, []byte(strings.Replace(farRobot, "set -e\n", "set -e\n"+
-			"[ \"$1\" != skip ] || { echo \"no need\"; exit 77; }\n[ \"$1\" != once ] || [ -e \"$TOP/tried\" ] || { touch \"$TOP/tried\"; echo \"no luck\"; exit 1; }\n", 1)), 0o755))
+			"[ \"$1\" != skip ] || { echo \"no need\"; exit 77; }\n[ \"$1\" != once ] || [ -e \"$TOP/tried\" ] || { touch \"$TOP/tried\"; echo \"no luck\"; exit 1; }\n[ \"$1\" != slow ] || sleep 60\n", 1)), 0o755))
 		if where == "there" {
 			f.worker("w", "bytes: transfer\n")
 		} else {
