@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"encoding/json"
@@ -255,6 +256,11 @@ func (c *exportCmd) Run(ctx context.Context, a *app) error {
 		items, err := c.items(ctx, a, e)
 		if err != nil {
 			return err
+		}
+		if to := cmp.Or(c.Dip, c.To); to != "" {
+			if err := admin.Outside(e, to); err != nil {
+				return err
+			}
 		}
 		f := export.Format(c.Format)
 		if c.Dip != "" {

@@ -36,7 +36,7 @@ type Retrieved struct {
 // target to have it from.
 func (c *Checks) Retrieve(ctx context.Context, id layout.ItemID, version int, from layout.Name, to string, progress func(files.Progress)) (Retrieved, error) {
 	out := Retrieved{Item: id, Version: version, To: to}
-	if err := Outside(to, c.ledger, c.settings.Current().Settings); err != nil {
+	if err := Outside(to, c.ledger, c.settings.Current()); err != nil {
 		return out, err
 	}
 	v, err := c.ledger.Store.Tip()
@@ -85,8 +85,9 @@ func (r *record) isElsewhere() error {
 		fault.Remedy{Verb: fault.GetPayload, Item: r.Manifest.Item})
 }
 
-// Outside refuses a place among what the workspace itself keeps, and in other folders, which are named as they are on this disk.
-func Outside(to string, l *ledger.Ledger, s *settings.Settings, others ...string) error {
+// Outside refuses a place among what the workspace itself keeps, below the roots of catalogs, and in other folders, which
+// are named as they are on this disk.
+func Outside(to string, l *ledger.Ledger, now *settings.Snapshot, others ...string) error {
 	abs, err := filepath.Abs(to)
 	if err != nil {
 		return err
@@ -94,7 +95,10 @@ func Outside(to string, l *ledger.Ledger, s *settings.Settings, others ...string
 	if dir, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
 		abs = filepath.Join(dir, filepath.Base(abs))
 	}
-	own := append([]string{s.StoreDir(l.Root)}, others...)
+	own := append([]string{now.Settings.StoreDir(l.Root)}, others...)
+	for _, c := range now.Catalogs {
+		own = append(own, c.Root)
+	}
 	for _, dir := range []string{layout.RepositoryDir, layout.ItemsDir, layout.IntakeDir, layout.RejectedDir, layout.StateDir} {
 		own = append(own, l.Path(dir))
 	}

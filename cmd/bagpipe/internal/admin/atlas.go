@@ -32,11 +32,7 @@ func (c *STAC) Run(ctx context.Context, on *screen.Screen, open Open) error {
 				return fault.New(fault.NotFound, fmt.Sprintf("no collection %q", name))
 			}
 		}
-		kept := []string{e.Ledger.Path(layout.InboxDir)} // what is written there becomes items
-		for _, other := range now.Catalogs {
-			kept = append(kept, other.Root)
-		}
-		if err := fixity.Outside(c.Dir, e.Ledger, now.Settings, kept...); err != nil {
+		if err := Outside(e, c.Dir); err != nil {
 			return err
 		}
 		done, err := atlas.STAC(ctx, e.Ledger, e.Folder, c.Dir, atlas.Options{Collections: c.Collection, Href: c.Href})
@@ -64,6 +60,12 @@ type Map struct {
 	Output string `short:"o" required:"" placeholder:"FILE" help:"The SVG file to write; -: standard output."`
 }
 
+// Outside refuses to write among what the workspace keeps, below a catalog's root, and in the inbox, where it would become
+// an item.
+func Outside(e *engine.Engine, to string) error {
+	return fixity.Outside(to, e.Ledger, e.Settings.Current(), e.Ledger.Path(layout.InboxDir))
+}
+
 // Validate is called by kong.
 func (c *Map) Validate() error {
 	_, err := c.query()
@@ -79,6 +81,11 @@ func (c *Map) Run(ctx context.Context, on *screen.Screen, open Open) error {
 	return open.plain(ctx, func(e *engine.Engine) error {
 		if q, err = c.known(ctx, e, q); err != nil {
 			return err
+		}
+		if c.Output != "-" {
+			if err := Outside(e, c.Output); err != nil {
+				return err
+			}
 		}
 		box := q.BBox
 		asked := map[layout.ItemID]bool{}
