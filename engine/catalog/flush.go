@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	recordsAtOnce = 500 // in one commit
-	shiftsAtOnce  = 3   // of new items: records are committed meanwhile
+	recordsAtOnce   = 500 // in one commit
+	shiftsMeanwhile = 2   // of new items that are made while a scan goes on
 )
 
 // keep has a folder's record committed with the next flush.
@@ -27,13 +27,13 @@ func (s *scan) flushSome(ctx context.Context) error {
 	if len(s.records) < recordsAtOnce && len(s.fresh)+len(s.changed) < objectsAtOnce {
 		return nil
 	}
-	return s.flush(ctx)
+	return s.flush(ctx, shiftsMeanwhile)
 }
 
-// flush commits versions, then records, then has new items made, which the scan does not wait for.
-func (s *scan) flush(ctx context.Context) error {
+// flush commits versions, then records, then has new items made. It does not wait for the last shifts of these.
+func (s *scan) flush(ctx context.Context, but int) error {
 	if len(s.changed) > 0 {
-		err := s.admitted(s.crew.begin(ctx, s.changed, s.refresh))
+		err := s.admitted(ctx, s.crew.begin(ctx, s.changed, s.refresh))
 		if s.changed = nil; err != nil {
 			return err
 		}
@@ -42,35 +42,19 @@ func (s *scan) flush(ctx context.Context) error {
 		return err
 	}
 	s.records = nil
-	if err := s.registered(shiftsAtOnce - 1); err != nil {
-		return err
-	}
 	if len(s.fresh) > 0 {
 		s.making = append(s.making, s.crew.begin(ctx, s.fresh, s.register))
 	}
 	s.fresh = nil
 	s.tell("recognise", s.report.Folders, int(s.asked.Load()))
-	return ctx.Err()
-}
-
-// registered waits for the items that are being made, but for the last shifts of them.
-func (s *scan) registered(but int) error {
 	for len(s.making) > but {
 		oldest := s.making[0]
 		s.making = s.making[1:]
-		if err := s.admitted(oldest); err != nil {
+		if err := s.admitted(ctx, oldest); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-// flushAll is flush, and waits for the items.
-func (s *scan) flushAll(ctx context.Context) error {
-	if err := s.flush(ctx); err != nil {
-		return err
-	}
-	return s.registered(0)
+	return ctx.Err()
 }
 
 // unfinishedOf gives the changed folders above those whose records are to be committed, outermost first.
@@ -99,7 +83,7 @@ func (k *stock) unfinishedOf(now tree) (above []*node) {
 
 // finish commits what is left, and registers what a scan before left unregistered.
 func (s *scan) finish(ctx context.Context) error {
-	if err := s.flushAll(ctx); err != nil {
+	if err := s.flush(ctx, 0); err != nil {
 		return err
 	}
 	if len(s.drop) > 0 {
@@ -108,7 +92,7 @@ func (s *scan) finish(ctx context.Context) error {
 		}
 	}
 	if s.complete {
-		return s.flush(ctx)
+		return s.flush(ctx, 0)
 	}
 	for _, n := range s.now {
 		for i := range n.all() {
@@ -117,11 +101,11 @@ func (s *scan) finish(ctx context.Context) error {
 			}
 		}
 	}
-	if err := s.flushAll(ctx); err != nil {
+	if err := s.flush(ctx, 0); err != nil {
 		return err
 	}
 	s.complete = true
-	return s.flush(ctx) // of what was refused meanwhile
+	return s.flush(ctx, 0) // of what was refused meanwhile
 }
 
 // commit makes records durable, some hundreds a commit.
@@ -190,8 +174,8 @@ func (s *scan) put(ctx context.Context, files map[string][]byte, folders int) er
 }
 
 // admitted waits for objects. What concerns one alone is noted with it, and does not stop the others.
-func (s *scan) admitted(given *shift) error {
-	if err := given.wait(); err != nil {
+func (s *scan) admitted(ctx context.Context, given *shift) error {
+	if err := given.wait(ctx); err != nil {
 		return err
 	}
 	for i, err := range given.errs {

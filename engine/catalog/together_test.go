@@ -18,7 +18,7 @@ func TestObjectsGoTogether(t *testing.T) {
 			begun.Done()
 			begun.Wait()
 			return nil
-		}).wait()
+		}).wait(t.Context())
 		all.dismiss()
 		if err != nil {
 			t.Error(err)
