@@ -49,7 +49,7 @@ bench:
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./steps/target
 	$(GO) test -run '^$$' -bench . -benchtime 200x ./engine/search -args -items 100000
 	$(GO) test -run '^$$' -bench . -benchtime 2000x ./engine/remote/bus
-	BAGPIPE_BENCH=1 $(GO) test -count=1 -timeout 30m -v -run TestFiguresOfWorkers ./cmd/bagpipe
+	BAGPIPE_BENCH=1 $(GO) test -count=1 -timeout 60m -v -run TestFiguresOfWorkers ./cmd/bagpipe
 
 # Long runs: hundreds of kills, random histories, a million items; an hour of them are those of a fleet, and a day is that of 500 viewers.
 soak: $(BIN)

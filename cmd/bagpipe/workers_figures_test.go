@@ -22,7 +22,7 @@ import (
 var (
 	benchLarge   = flag.Int("large", 1024, "MiB of the file that a worker fetches in TestFiguresOfWorkers")
 	benchSmall   = flag.Int("small", 20_000, "how many files of 4 KiB it fetches")
-	benchReady   = flag.Int("ready", 5_000, "how many steps are ready while the state of NATS is deleted")
+	benchReady   = flag.Int("ready", 100_000, "how many steps are ready while the state of NATS is deleted")
 	benchRunning = flag.Int("running", 100, "how many attempts run while the engine is killed")
 )
 
@@ -54,23 +54,34 @@ func (p *process) spent() (cpu time.Duration, memory int) {
 	return 0, 0
 }
 
-// figuresAtRest are what workers cost while nothing is to be done, and one step beside the same step of this machine.
-func figuresAtRest(t *testing.T) {
-	f := newFleetWith(t, "30s", "  - name: first\n    robot: noop\n  - name: near\n    robot: noop\n  - name: derive\n    robot: noop\n", "{far/derive: {only: true}}")
-	w := f.offering("w", 4, "")
-	plain := newBench(t).start("run", "--watch")
-	var away, here []time.Duration
+// restSteps are a step to begin with, one of this machine and one that a worker does.
+const restSteps = "  - name: first\n    robot: noop\n  - name: near\n    robot: noop\n  - name: derive\n    robot: noop\n"
+
+// oneStep is how long a no-op step takes from when it is ready to its end while nothing else is done, here and at a worker: medians of 20.
+func (f *fleet) oneStep() (here, away time.Duration) {
+	f.t.Helper()
+	var nears, fars []time.Duration
 	for i := range 20 {
 		label := fmt.Sprintf("one-%d", i)
 		f.write("in/"+label, label)
 		f.ok("add", "--workflow", "far", filepath.Join(f.top, "in", label))
 		f.until("it", func() bool { return len(f.labels("completed")) == i+1 })
 		ended := func(step string) time.Time { return f.step(label, step).Get("attempts.0.ended").Time() }
-		here, away = append(here, ended("near").Sub(ended("first"))), append(away, ended("derive").Sub(ended("near")))
+		nears, fars = append(nears, ended("near").Sub(ended("first"))), append(fars, ended("derive").Sub(ended("near")))
 	}
-	slices.Sort(here)
-	slices.Sort(away)
-	t.Logf("one no-op step, idle, medians of 20: from ready to end %s here, %s at a worker (target: 10 ms more)", here[10], away[10])
+	slices.Sort(nears)
+	slices.Sort(fars)
+	return nears[10], fars[10]
+}
+
+// figuresAtRest are what workers cost while nothing is to be done, and one step beside the same step of this machine, through the server
+// of the engine's process and through three brokers.
+func figuresAtRest(t *testing.T) {
+	f := newFleetWith(t, "30s", restSteps, "{far/derive: {only: true}}")
+	w := f.offering("w", 4, "")
+	plain := newBench(t).start("run", "--watch")
+	here, away := f.oneStep()
+	t.Logf("one no-op step, idle, medians of 20: from ready to end %s here, %s at a worker (target: 10 ms more)", here, away)
 	const rest = 20 * time.Second
 	all := []*process{plain, f.engine, w}
 	var before, after [3]time.Duration
@@ -86,6 +97,12 @@ func figuresAtRest(t *testing.T) {
 	t.Logf("idle for %s: an engine without workers %.2f %% of a core and %d MB, serve --nats with one %.2f %% and %d MB, the worker %.2f %% and %d MB (targets: + 2 %%, + 100 MB, 40 MB)",
 		rest, share(0), memory[0]>>20, share(1), memory[1]>>20, share(2), memory[2]>>20)
 	f.engine.kill()
+	c := newCluster(t, restSteps, "{far/derive: {only: true}}")
+	c.ok("remote", "invite", "w", filepath.Join(c.top, "w.key"))
+	c.worker("w", "  - builtin: noop\nbytes: transfer\n")
+	here, away = c.oneStep()
+	t.Logf("the same through three brokers: %s here, %s at a worker (target: 25 ms more)", here, away)
+	c.engine.kill()
 }
 
 // figuresOfBytes are how fast a worker fetches one large file, beside sha256sum and curl, and many small ones, beside tar through
