@@ -42,10 +42,10 @@
 //	walk        list each folder and compare it with its record         walk.go, list.go
 //	settle      what vanished has moved, is gone, or waits               vanish.go
 //	recognise   folders to objects, then their files                     stages.go
-//	flush       changed objects' versions; records; new objects' items   flush.go
+//	flush       changed objects' versions; records; new objects' items   flush.go, crew.go
 //
 // A version is committed before the record that has its new times, a record with a new item's
-// identifier before the item. So a scan that was killed is gone on with by the next one: it
+// identifier before the item, which is made while the scan goes on. So a scan that was killed is gone on with by the next one: it
 // finds the change again, or registers what it finds unregistered. Records are committed by and
 // by, once what is in them was recognised, and with them the changed ones above as not recognised
 // yet (rules is empty), which lead to them.
