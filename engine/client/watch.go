@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -118,12 +119,18 @@ func (w *watch) add(s *Sent) {
 	}
 }
 
-// look asks how an item stands, and ends those that wait for it where it is over.
-func (w *watch) look(ctx context.Context, id layout.ItemID) {
-	d, err := w.c.detail(ctx, id)
-	if err != nil || !d.over() {
-		return
+// look asks how items stand, and gives those that are over.
+func (w *watch) look(ctx context.Context, ids []layout.ItemID) (over []layout.ItemID) {
+	for _, id := range ids {
+		if d, err := w.c.detail(ctx, id); err == nil && d.over() {
+			over = append(over, id)
+		}
 	}
+	return over
+}
+
+// end ends those that wait for an item that is over.
+func (w *watch) end(id layout.ItemID) {
 	w.mu.Lock()
 	over := w.sent[id]
 	delete(w.sent, id)
@@ -172,12 +179,13 @@ func (w *watch) pass(e transition) bool {
 // follow long-polls the events after a commit until the client is closed.
 func (w *watch) follow(ctx context.Context, after string) {
 	lost := false
+	var over []layout.ItemID // they may have ended after what the last poll told: their ends are told after the next
 	for ctx.Err() == nil {
 		var got struct {
 			Last   string
 			Events []transition
 		}
-		polling, fresh, wait := w.poll(ctx)
+		polling, fresh, wait := w.poll(ctx, len(over) > 0)
 		q := url.Values{"wait": {wait}, "after": {after}}
 		if after == "" { // from now on
 			q = url.Values{"wait": {"1ms"}}
@@ -213,7 +221,7 @@ func (w *watch) follow(ctx context.Context, after string) {
 			w.tell(Event{Kind: EventConnection, At: time.Now()})
 		}
 		if after == "" { // the history is another one
-			w.lookAll(ctx)
+			fresh = w.all()
 		}
 		after = got.Last
 		for _, e := range got.Events {
@@ -221,20 +229,21 @@ func (w *watch) follow(ctx context.Context, after string) {
 				fresh = append(fresh, e.Item)
 			}
 		}
-		for _, id := range fresh {
-			w.look(ctx, id)
+		for _, id := range over {
+			w.end(id)
 		}
+		over = w.look(ctx, fresh)
 	}
 }
 
 // poll gives what the next poll is done under, and the items to be looked at after it, for whose
-// sake it does not wait; what is submitted while it waits ends it.
-func (w *watch) poll(ctx context.Context) (polling context.Context, fresh []layout.ItemID, wait string) {
+// sake it does not wait, nor where it is hurried; what is submitted while it waits ends it.
+func (w *watch) poll(ctx context.Context, hurried bool) (polling context.Context, fresh []layout.ItemID, wait string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.nudge() // the poll before is over
 	fresh, w.fresh = w.fresh, nil
-	if len(fresh) > 0 {
+	if len(fresh) > 0 || hurried {
 		w.nudge = func() {}
 		return ctx, fresh, "1ms"
 	}
@@ -242,17 +251,11 @@ func (w *watch) poll(ctx context.Context) (polling context.Context, fresh []layo
 	return polling, nil, "30s"
 }
 
-// lookAll looks at everything that is under way.
-func (w *watch) lookAll(ctx context.Context) {
+// all are the items that are under way.
+func (w *watch) all() []layout.ItemID {
 	w.mu.Lock()
-	var ids []layout.ItemID
-	for id := range w.sent {
-		ids = append(ids, id)
-	}
-	w.mu.Unlock()
-	for _, id := range ids {
-		w.look(ctx, id)
-	}
+	defer w.mu.Unlock()
+	return slices.Collect(maps.Keys(w.sent))
 }
 
 // tell tells those who listen.

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"iter"
 	"net/http"
 	"net/http/httptest"
@@ -66,8 +67,18 @@ func TestTheConnectionIsToldOf(t *testing.T) {
 	}
 }
 
-// Of an item that is over before its events were read, all is told, its end last.
+// Of an item that is over before its events were read, all is told, its end last: also where it ends between the
+// answer that tells of it first and the look at it.
 func TestAQuickEndIsToldLast(t *testing.T) {
+	read := `{"item":"i1","step":"read","to":"in-progress","attempt":"1-a"},{"item":"i1","step":"read","to":"completed","attempt":"1-a"}`
+	begun := `{"item":"i1","step":"begin","to":"completed","attempt":"1-a"}`
+	for name, told := range map[string][]string{"at once": {begun + "," + read}, "later": {begun, read}} {
+		t.Run(name, func(t *testing.T) { quickEnd(t, told) })
+	}
+}
+
+// quickEnd submits an item that is over, of which a poll tells what is told after another.
+func quickEnd(t *testing.T, told []string) {
 	var asked atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		switch at := strings.TrimPrefix(q.URL.Path, "/api/v1/"); {
@@ -83,10 +94,13 @@ func TestAQuickEndIsToldLast(t *testing.T) {
 			case <-time.After(2 * time.Second):
 			}
 			fallthrough
-		case q.URL.Query().Get("after") != "c1":
-			_ = json.NewEncoder(w).Encode(map[string]any{"last": "c1", "events": []any{}})
 		default:
-			_, _ = w.Write([]byte(`{"last":"c2","events":[{"item":"i1","step":"read","to":"in-progress","attempt":"1-a"},{"item":"i1","step":"read","to":"completed","attempt":"1-a"}]}`))
+			last, events := 1, ""
+			if _, err := fmt.Sscanf(q.URL.Query().Get("after"), "c%d", &last); err == nil && last <= len(told) {
+				events = told[last-1]
+				last++
+			}
+			_, _ = fmt.Fprintf(w, `{"last":"c%d","events":[%s]}`, last, events)
 		}
 	}))
 	_, c, events := listening(t, server)
@@ -100,7 +114,7 @@ func TestAQuickEndIsToldLast(t *testing.T) {
 			break
 		}
 	}
-	if want := []string{"claimed read", "step read", "item "}; !slices.Equal(heard, want) {
+	if want := []string{"step begin", "claimed read", "step read", "item "}; !slices.Equal(heard, want) {
 		t.Errorf("heard %q, not %q", heard, want)
 	}
 }
