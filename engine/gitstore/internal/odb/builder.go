@@ -242,10 +242,7 @@ func (p *part) deflate(blobs []Blob, from, to int) {
 	d := deflaters.Get().(*deflater)
 	defer deflaters.Put(d)
 	p.buf, p.entries = p.buf[:0], p.entries[:0]
-	if p.full == nil {
-		p.full = map[int]int{}
-	}
-	clear(p.full)
+	p.full = map[int]int{}
 	for i, bl := range blobs[from:to] {
 		at := len(p.buf)
 		if base, ok := p.differs(blobs[from:to], bl, from); ok {
