@@ -60,12 +60,6 @@ type Map struct {
 	Output string `short:"o" required:"" placeholder:"FILE" help:"The SVG file to write; -: standard output."`
 }
 
-// Outside refuses to write among what the workspace keeps, below a catalog's root, and in the inbox, where it would become
-// an item.
-func Outside(e *engine.Engine, to string) error {
-	return fixity.Outside(to, e.Ledger, e.Settings.Current(), e.Ledger.Path(layout.InboxDir))
-}
-
 // Validate is called by kong.
 func (c *Map) Validate() error {
 	_, err := c.query()
@@ -111,4 +105,10 @@ func (c *Map) Run(ctx context.Context, on *screen.Screen, open Open) error {
 		}
 		return err
 	})
+}
+
+// Outside refuses to write among what the workspace keeps, below a catalog's root, and in the inbox, where it would become
+// an item.
+func Outside(e *engine.Engine, to string) error {
+	return fixity.Outside(to, e.Ledger, e.Settings.Current(), e.Ledger.Path(layout.InboxDir))
 }
