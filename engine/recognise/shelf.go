@@ -156,7 +156,7 @@ func (h *Shelf) File(ctx context.Context, name string) (*Outcome, error) {
 	if err != nil || o.Rule == "" || o.Refused != "" || slices.ContainsFunc(rules, func(r *Rule) bool { return r.Program != nil }) {
 		return o, err
 	}
-	all := h.o
+	all := h.o // what is nobody's is told by the brief look, which asks few rules
 	all.brief = false
 	if o, err = f.judge(ctx, rules, asks.folderType, all); err == nil {
 		o.Whole = true
