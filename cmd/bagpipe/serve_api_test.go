@@ -397,6 +397,13 @@ func TestServeEvents(t *testing.T) {
 	if a := <-waiting; gjson.Get(a.body, "events.0.to").String() != "completed" {
 		t.Errorf("the event: %+v", a)
 	}
+	for _, act := range []string{"hold", "release", "hold", "release"} { // what an answer told of, events tell at once
+		after := strings.TrimSpace(b.git("rev-parse", "HEAD"))
+		s.ask("POST", "/api/v1/items/i0/acts", `{"act":"`+act+`"}`, "Content-Type", "application/json")
+		if a := s.ask("GET", "/api/v1/events?wait=1ms&after="+after, ""); gjson.Get(a.body, "events.#").Int() != 1 {
+			t.Errorf("right after %s: %+v", act, a)
+		}
+	}
 	s.narrowsEvents(first)
 }
 

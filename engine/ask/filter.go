@@ -2,6 +2,7 @@ package ask
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"iter"
 	"os"
@@ -229,8 +230,11 @@ func (li *Lists) Items(f Filter, page Page) ([]ItemRow, error) {
 	return rows, err
 }
 
-// Fitting tells of single items whether they fit, as they stand then.
-func (li *Lists) Fitting(f Filter) (func(item string) bool, error) {
+// Fitting tells of single items whether they fit, as they stand then; all that is committed by now is known of them.
+func (li *Lists) Fitting(ctx context.Context, f Filter) (func(item string) bool, error) {
+	if err := li.ledger.Store.Refresh(ctx); err != nil {
+		return nil, err
+	}
 	if err := li.CheckFilter(f); err != nil {
 		return nil, err
 	}

@@ -80,6 +80,7 @@ func (a *API) registerEvents() {
 		if in.Last != "" {
 			after = in.Last
 		}
+		a.d.Pulse.Look(a.d.Ask.Tip) // an answer to the same caller may have told of later commits
 		if after == "" {
 			after, _ = a.d.Pulse.At()
 		}
@@ -102,7 +103,7 @@ func (a *API) since(ctx context.Context, in *eventsIn, after string) (events []e
 	if q := in.filter(); q != nil && err == nil {
 		f, err := a.d.Filter(ctx, q)
 		if err == nil {
-			fits, err = a.d.Ask.Fitting(f)
+			fits, err = a.d.Ask.Fitting(ctx, f)
 		}
 		if err != nil {
 			return nil, after, err

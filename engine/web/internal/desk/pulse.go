@@ -20,14 +20,19 @@ func (p *Pulse) Keep(ctx context.Context, tip func() (string, error)) {
 	tick := time.NewTicker(look)
 	defer tick.Stop()
 	for {
-		if now, err := tip(); err == nil { // what cannot be read now can be at the next look
-			p.note(now)
-		}
+		p.Look(tip)
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
+	}
+}
+
+// Look looks at the tip now, for who may not miss what others have seen already.
+func (p *Pulse) Look(tip func() (string, error)) {
+	if now, err := tip(); err == nil { // what cannot be read now can be at the next look
+		p.note(now)
 	}
 }
 
