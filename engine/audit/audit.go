@@ -144,6 +144,7 @@ func (a *Auditor) replayAll(ctx context.Context, tip, since gitstore.Hash) (comm
 		return nil, nil, err
 	}
 	if since.IsZero() {
+		reading.Ahead()
 		a.listed = slices.SortedFunc(slices.Values(commits), compareHashes)
 	}
 	if found, err = a.each(ctx, reading, commits); err != nil || !since.IsZero() {

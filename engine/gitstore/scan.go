@@ -17,6 +17,7 @@ type Scanning struct {
 	bulk    *odb.Bulk
 	digests *odb.Digests
 	end     func() error
+	ahead   bool
 	line    map[Hash][]byte // commits that Line read; Commit asks it after that
 }
 
@@ -100,8 +101,17 @@ type Scan struct {
 // rooted is a commit with its root tree.
 type rooted struct{ commit, tree Hash }
 
+// Ahead says that Rest will be asked, so that Scans made from now on may read objects without asking an index.
+func (c *Scanning) Ahead() { c.ahead = true }
+
 // Scan makes one.
-func (c *Scanning) Scan() *Scan { return &Scan{of: c, objs: c.bulk.Scan(c.digests)} }
+func (c *Scanning) Scan() *Scan {
+	s := &Scan{of: c, objs: c.bulk.Scan(c.digests)}
+	if c.ahead {
+		s.objs.Ahead()
+	}
+	return s
+}
 
 // At gives the files at a commit, for the goroutine of the Scan alone.
 func (s *Scan) At(commit Hash) (View, error) {
@@ -122,11 +132,11 @@ func (s *Scan) Commit(h Hash) (Commit, View, error) {
 	if data, known := s.of.line[h]; known {
 		return s.Read(Met{h, data})
 	}
-	c, err := s.objs.ReadCommit(h)
+	data, err := s.objs.ReadNext(h, odb.TypeCommit)
 	if err != nil {
-		return Commit{}, View{}, err
+		return Commit{}, View{}, fmt.Errorf("read commit %s: %w", h, err)
 	}
-	return s.commit(h, c)
+	return s.Read(Met{h, data})
 }
 
 // Read is Commit of one that Line reads.
@@ -175,12 +185,12 @@ func (s *Scan) Blob(d Difference, h Hash) ([]byte, error) {
 	if h.IsZero() {
 		return nil, nil
 	}
-	data, err := trees.ReadBlob(s.objs, d.Path, h)
+	data, err := s.objs.ReadNext(h, odb.TypeBlob)
 	if err == nil && data == nil {
 		data = []byte{}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read a change: %w", err)
+		return nil, fmt.Errorf("read a change: read %s: %w", d.Path, err)
 	}
 	return data, nil
 }

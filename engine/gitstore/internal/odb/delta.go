@@ -111,7 +111,10 @@ func commonSuffix(a, b []byte) int {
 }
 
 // applyDelta is the reading side, for any delta Git writes.
-func applyDelta(base, delta []byte) ([]byte, error) {
+func applyDelta(base, delta []byte) ([]byte, error) { return applyDeltaIn(nil, base, delta) }
+
+// applyDeltaIn is applyDelta in memory of a block.
+func applyDeltaIn(in *block, base, delta []byte) ([]byte, error) {
 	baseLen, n := binary.Uvarint(delta)
 	if n <= 0 || baseLen != uint64(len(base)) {
 		return nil, fmt.Errorf("%w: delta of a base of %d bytes, not %d", errCorrupt, baseLen, len(base))
@@ -122,7 +125,7 @@ func applyDelta(base, delta []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%w: delta's length", errCorrupt)
 	}
 	delta = delta[n:]
-	out := make([]byte, 0, min(size, 1<<24)) // a corrupt length must not ask for gigabytes
+	out := in.take(int(min(size, 1<<24))) // a corrupt length must not ask for gigabytes
 	for len(delta) > 0 {
 		op := delta[0]
 		delta = delta[1:]

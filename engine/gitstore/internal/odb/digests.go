@@ -3,8 +3,10 @@ package odb
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -20,57 +22,70 @@ import (
 // Digests notes which entries of packs have the bytes that their names say. Any number of Scans
 // may share one.
 type Digests struct {
-	packs sync.Map // *pack to []atomic.Uint32: a bit for each perEntry bytes
-	last  atomic.Pointer[digested]
+	seed  maphash.Seed
+	packs sync.Map // *pack to *noted
+	last  atomic.Pointer[noted]
 }
 
-type digested struct {
+// noted are the entries of one pack.
+type noted struct {
 	p    *pack
-	bits []atomic.Uint32
+	bits []atomic.Uint32 // one for each perEntry bytes
+	sum  atomic.Uint64   // of what mark gives of each
 }
 
 // perEntry is less than the shortest entry of a pack: a byte of header, and a stream of eight.
 const perEntry = 8
 
 // NewDigests knows of no entry.
-func NewDigests() *Digests { return &Digests{} }
+func NewDigests() *Digests { return &Digests{seed: maphash.MakeSeed()} }
 
-func (d *Digests) of(at Place) []atomic.Uint32 {
-	if l := d.last.Load(); l != nil && l.p == at.p {
-		return l.bits
+func (d *Digests) of(p *pack) *noted {
+	if n := d.last.Load(); n != nil && n.p == p {
+		return n
 	}
-	found, ok := d.packs.Load(at.p)
+	found, ok := d.packs.Load(p)
 	if !ok {
 		size := int64(0)
-		_ = at.p.withPack(func(f *os.File) error {
+		_ = p.withPack(func(f *os.File) error {
 			info, err := f.Stat()
 			if err == nil {
 				size = info.Size()
 			}
 			return err
 		})
-		found, _ = d.packs.LoadOrStore(at.p, make([]atomic.Uint32, size/perEntry/32+1))
+		found, _ = d.packs.LoadOrStore(p, &noted{p: p, bits: make([]atomic.Uint32, size/perEntry/32+1)})
 	}
-	bits := found.([]atomic.Uint32)
-	d.last.Store(&digested{at.p, bits})
-	return bits
+	n := found.(*noted)
+	d.last.Store(n)
+	return n
 }
 
 func (d *Digests) seen(at Place) bool {
 	if at.p == nil {
 		return false
 	}
-	bits, n := d.of(at), at.off/perEntry
+	bits, n := d.of(at.p).bits, at.off/perEntry
 	return n/32 < int64(len(bits)) && bits[n/32].Load()&(1<<(n%32)) != 0
 }
 
-func (d *Digests) note(at Place) {
+// note takes note of an entry and of the name that its bytes have.
+func (d *Digests) note(at Place, h Hash) {
 	if at.p == nil {
 		return
 	}
-	if bits, n := d.of(at), at.off/perEntry; n/32 < int64(len(bits)) {
-		bits[n/32].Or(1 << (n % 32))
+	of, n := d.of(at.p), at.off/perEntry
+	if n/32 < int64(len(of.bits)) && of.bits[n/32].Or(1<<(n%32))&(1<<(n%32)) == 0 {
+		of.sum.Add(d.mark(h, at.off))
 	}
+}
+
+// mark is a number of a name and a place, which nobody can foresee.
+func (d *Digests) mark(h Hash, off int64) uint64 {
+	var both [len(h) + 8]byte
+	copy(both[:], h[:])
+	binary.LittleEndian.PutUint64(both[len(h):], uint64(off))
+	return maphash.Bytes(d.seed, both[:])
 }
 
 // Rest looks at the objects of the repository that were not noted, those of each pack in its
@@ -79,6 +94,7 @@ func (b *Bulk) Rest(d *Digests, stop func() error) error {
 	b.db.mu.RLock()
 	packs := b.db.packs
 	b.db.mu.RUnlock()
+	var odd error
 	var looking errgroup.Group
 	looking.SetLimit(2)
 	for _, p := range packs {
@@ -86,9 +102,12 @@ func (b *Bulk) Rest(d *Digests, stop func() error) error {
 		if err != nil {
 			return errors.Join(err, looking.Wait())
 		}
-		left, err := b.left(d, p, index)
+		left, fits, err := b.left(d, p, index)
 		if err = errors.Join(err, done()); err != nil {
 			return errors.Join(err, looking.Wait())
+		}
+		if !fits { // where each of its names is good, it lacks one that was read
+			odd = fmt.Errorf("%s.idx lacks an object of its pack: %w", filepath.Base(p.path), ErrDigest)
 		}
 		for len(left) > 0 {
 			some := left[:min(len(left), restAtOnce)]
@@ -110,6 +129,9 @@ func (b *Bulk) Rest(d *Digests, stop func() error) error {
 	if err := looking.Wait(); err != nil {
 		return err
 	}
+	if odd != nil {
+		return odd
+	}
 	return b.loose(stop)
 }
 
@@ -122,23 +144,42 @@ type named struct {
 	name Hash
 }
 
-// left lists the entries of a pack that were not noted, in their order. Two names of one place
-// are one too many.
-func (b *Bulk) left(d *Digests, p *pack, index []byte) (left []named, err error) {
-	met := make([]uint32, len(d.of(Place{p, 0})))
+// left lists the entries of a pack that were not noted, in their order; all of them where the index does not fit:
+// it has not the names that were noted, each at its place. Names out of order, where no search finds them, are one fault, and two
+// of one place another.
+func (b *Bulk) left(d *Digests, p *pack, index []byte) (left []named, fits bool, err error) {
+	of := d.of(p)
+	met := make([]uint32, len(of.bits))
+	sum := uint64(0)
+	var last Hash
 	for i := range p.n {
-		off := p.offset(index, i)
-		n := off / perEntry
-		if n < 0 || n/32 >= int64(len(met)) || met[n/32]&(1<<(n%32)) != 0 {
-			return nil, fmt.Errorf("%s: %w", Hash(index[indexHead+20*i:][:20]), ErrDigest)
+		e := p.named(index, i)
+		n := e.off / perEntry
+		first := e.name[0]
+		if n < 0 || n/32 >= int64(len(met)) || met[n/32]&(1<<(n%32)) != 0 ||
+			bytes.Compare(e.name[:], last[:]) < 0 || i >= int(p.fanout[first]) || first > 0 && i < int(p.fanout[first-1]) {
+			return nil, false, fmt.Errorf("%s: %w", e.name, ErrDigest)
 		}
 		met[n/32] |= 1 << (n % 32)
-		if !d.seen(Place{p, off}) {
-			left = append(left, named{off, Hash(index[indexHead+20*i:][:20])})
+		last = e.name
+		if d.seen(Place{p, e.off}) {
+			sum += d.mark(e.name, e.off)
+		} else {
+			left = append(left, e)
+		}
+	}
+	if fits = sum == of.sum.Load(); !fits {
+		left = left[:0]
+		for i := range p.n {
+			left = append(left, p.named(index, i))
 		}
 	}
 	slices.SortFunc(left, func(a, b named) int { return cmp.Compare(a.off, b.off) })
-	return left, nil
+	return left, fits, nil
+}
+
+func (p *pack) named(index []byte, i int) named {
+	return named{p.offset(index, i), Hash(index[indexHead+20*i:][:20])}
 }
 
 // look reads one entry, and holds it against its name.
@@ -157,7 +198,7 @@ func (s *Scan) look(p *pack, n named) error {
 	if err := strict(t, data); err != nil {
 		return fmt.Errorf("%s: %w", h, err)
 	}
-	s.digests.note(at)
+	s.digests.note(at, h)
 	return nil
 }
 
@@ -167,9 +208,16 @@ func strict(t Type, data []byte) error {
 	if t != TypeTree {
 		return nil
 	}
+	at := shortFolders(data)
 	var last Entry
-	at := 0
-	for e := range Entries(data) {
+	if at > 0 {
+		last, _ = entryAt(data, at-shortEntry)
+	}
+	for at < len(data) {
+		e, ok := entryAt(data, at)
+		if !ok {
+			break
+		}
 		at += e.Len
 		switch e.Mode {
 		case ModeFile, ModeDir, "100755", "120000", "160000":
@@ -185,6 +233,22 @@ func strict(t Type, data []byte) error {
 		last = e
 	}
 	return wholeTree(data, at)
+}
+
+// shortEntry is the length of the entry of a folder whose name has one letter, as those above the items'.
+const shortEntry = len("40000 0\x00") + len(Hash{})
+
+// shortFolders gives where the folders end that a tree begins with whose names are a letter or a digit, in order.
+func shortFolders(data []byte) (at int) {
+	for last := byte(0); len(data)-at >= shortEntry; at += shortEntry {
+		e := data[at : at+shortEntry]
+		name := e[6]
+		if string(e[:6]) != "40000 " || e[7] != 0 || name <= last || name < '0' || name > 'z' || binary.BigEndian.Uint64(e[8:]) == 0 {
+			return at
+		}
+		last = name
+	}
+	return at
 }
 
 // noName reports whether no file may be called so.

@@ -141,3 +141,25 @@ func BenchmarkInflate(b *testing.B) {
 		}
 	})
 }
+
+// A stored stream is given as it stands, and whatever byte of it is another, none but its own bytes are.
+func TestStoredStream(t *testing.T) {
+	for _, size := range []int{0, 1, 300, maxStored, maxStored + 1} {
+		data := bytes.Repeat([]byte("tree"), size/4+1)[:size]
+		stream := append(appendStored(nil, data), "what follows"...)
+		out, used, ok := storedStream(size, stream)
+		if ok != (size <= maxStored) || ok && (!bytes.Equal(out, data) || used != len(stream)-len("what follows")) {
+			t.Errorf("%d bytes: %d used, %v", size, used, ok)
+		}
+		for at := 0; at < min(used, 320); at++ {
+			bad := bytes.Clone(stream)
+			bad[at] ^= 0x10
+			if out, _, ok := storedStream(size, bad); ok && !bytes.Equal(out, data) {
+				t.Errorf("%d bytes, byte %d is another: they are taken", size, at)
+			}
+		}
+		if _, _, ok := storedStream(size, stream[:max(used-1, 0)]); ok {
+			t.Errorf("%d bytes: a stream that is cut off is taken", size)
+		}
+	}
+}

@@ -1,7 +1,6 @@
 package odb
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -24,8 +23,11 @@ type Scan struct {
 	bases   slotted[Place]
 	digests *Digests
 	hash    *hasher
-	scratch []byte  // what is inflated at the moment
-	count   uint    // of entries that were read from packs
+	scratch []byte // what is inflated at the moment
+	block   block  // for trees and commits, which nobody keeps for long
+	count   uint   // of entries that were read from packs
+	end     int64  // where the entry ends that was read last
+	ahead   ahead
 	near    []*pack // that objects stood in lately, the last one first
 }
 
@@ -58,10 +60,20 @@ func (b *Bulk) Scan(digests *Digests) *Scan {
 var ErrDigest = errors.New("the bytes do not fit the name")
 
 // ReadAs gives an object that must have the type t. The bytes are shared: they must not be changed.
-func (s *Scan) ReadAs(h Hash, t Type) ([]byte, error) {
+func (s *Scan) ReadAs(h Hash, t Type) ([]byte, error) { return s.read(h, t, false) }
+
+// ReadNext is ReadAs of a commit or a blob that most likely stands behind the one that ReadNext gave before.
+func (s *Scan) ReadNext(h Hash, t Type) ([]byte, error) { return s.read(h, t, s.ahead.on) }
+
+func (s *Scan) read(h Hash, t Type, next bool) ([]byte, error) {
 	found, data, ok := s.objects.find(h.bits(), h)
 	if ok {
 		return expect(h, t, found, data, nil)
+	}
+	if next {
+		if found, data, ok = s.foreseen(h, t); ok {
+			return expect(h, t, found, data, nil)
+		}
 	}
 	at := s.locate(h)
 	found, data, ok = s.at(at)
@@ -70,6 +82,8 @@ func (s *Scan) ReadAs(h Hash, t Type) ([]byte, error) {
 		if found, data, err = s.r.b.db.ReadUncached(h); err != nil {
 			return nil, err
 		}
+	} else if next {
+		s.ahead.from(at, t, s.end)
 	}
 	whole := s.digests != nil // what was noted, strict went over
 	if whole && !s.digests.seen(at) {
@@ -79,15 +93,19 @@ func (s *Scan) ReadAs(h Hash, t Type) ([]byte, error) {
 		if err := strict(found, data); err != nil {
 			return nil, fmt.Errorf("%s: %w", h, err)
 		}
-		s.digests.note(at)
+		s.digests.note(at, h)
 	}
 	data, err := expect(h, t, found, data, nil)
 	if err != nil {
 		return nil, err
 	}
-	s.objects.put(h.bits(), h, found, data)
-	s.objects.slot(h.bits()).whole = whole
+	s.keep(h, found, data, whole)
 	return data, nil
+}
+
+func (s *Scan) keep(h Hash, t Type, data []byte, whole bool) {
+	s.objects.put(h.bits(), h, t, data)
+	s.objects.slot(h.bits()).whole = whole
 }
 
 // ReadTree gives a tree that Entries goes over to its end.
@@ -144,8 +162,10 @@ func (s *Scan) at(at Place) (t Type, data []byte, ok bool) {
 
 // entry reads an entry of the last pack.
 func (s *Scan) entry(at Place, depth int) (Type, []byte, bool) {
-	if t, data, ok := s.bases.find(at.bits(), at); ok {
-		return t, data, true
+	if depth > 0 { // what is asked for itself was looked for by its name
+		if t, data, ok := s.bases.find(at.bits(), at); ok {
+			return t, data, true
+		}
 	}
 	if at.off < packHeaderLen || at.off >= int64(len(s.r.data)) || depth > maxScanChain {
 		return 0, nil, false
@@ -169,18 +189,25 @@ func (s *Scan) entry(at Place, depth int) (Type, []byte, bool) {
 			return 0, nil, false
 		}
 	}
-	data, ok := inflateWhole(s.scratch, size, src[n:])
+	data, used, ok := storedStream(size, src[n:])
 	if !ok {
-		return 0, nil, false
+		if data, used, ok = inflateStream(s.scratch, size, src[n:]); !ok {
+			return 0, nil, false
+		}
+		s.scratch = data
 	}
+	s.end = at.off + int64(n+used)
 	if s.count++; s.count%shedEach == 0 {
 		_ = s.r.b.shed(mostResident) // it costs memory alone
 	}
-	s.scratch = data
+	in := &s.block
+	if t == TypeBlob {
+		in = nil
+	}
 	if base != nil {
-		data, err = applyDelta(base, data)
+		data, err = applyDeltaIn(in, base, data)
 	} else {
-		data = bytes.Clone(data)
+		data = append(in.take(len(data)), data...)
 	}
 	if err != nil {
 		return 0, nil, false
@@ -257,3 +284,22 @@ func (h Hash) bits() uint64 { return binary.BigEndian.Uint64(h[8:]) }
 
 // bits spreads the places of one pack, whose entries stand some bytes to some thousand apart.
 func (a Place) bits() uint64 { return (uint64(a.off) + a.number()<<40) * 0x9e3779b97f4a7c15 }
+
+// block is memory that many short-lived objects share, which costs the collector less than one object for each.
+// The zero block is ready.
+type block struct{ free []byte }
+
+const blockBytes = 16 << 10
+
+// take gives room for n bytes; of nil it is nobody else's.
+func (b *block) take(n int) []byte {
+	if b == nil || n > blockBytes/4 {
+		return make([]byte, 0, n)
+	}
+	if n > len(b.free) {
+		b.free = make([]byte, blockBytes)
+	}
+	room := b.free[:0:n]
+	b.free = b.free[n:]
+	return room
+}

@@ -133,13 +133,16 @@ func TestStrict(t *testing.T) {
 		}
 		return data
 	}
-	for _, good := range [][]byte{tree(), tree("100644 a", "40000 b"), tree("100644 a.b", "40000 a", "120000 c", "100755 d"), tree("100644 ...", "100644 .a", "100644 .gi", "100644 a.")} {
+	for _, good := range [][]byte{tree(), tree("100644 a", "40000 b"), tree("100644 a.b", "40000 a", "120000 c", "100755 d"), tree("100644 ...", "100644 .a", "100644 .gi", "100644 a."),
+		tree("40000 0", "40000 9", "40000 a", "100644 b", "40000 c"), tree("40000 a", "40000 b", "40000 ba")} {
 		if err := strict(TypeTree, good); err != nil {
 			t.Errorf("%q: %v", good, err)
 		}
 	}
 	for _, bad := range [][]byte{tree("100644 b", "100644 a"), tree("100644 a", "100644 a"), tree("40000 a", "100644 a.b"),
-		tree("100666 a"), tree("40000 .Git"), tree("100644 ."), tree("100644 .."), tree("100644 a/b"), tree("100644 a/b/c"), tree("40000 /"), tree("100644 "), tree("100644 a")[:10]} {
+		tree("100666 a"), tree("40000 .Git"), tree("100644 ."), tree("100644 .."), tree("100644 a/b"), tree("100644 a/b/c"), tree("40000 /"), tree("100644 "), tree("100644 a")[:10],
+		tree("40000 0", "40000 2", "40000 1"), tree("40000 a", "40000 a"), tree("40000 a", "40000 b", "100644 a"), tree("40000 b", "40000 ab"), tree("40000 a", "40000 b")[:50],
+		AppendEntry(tree("40000 a"), ModeDir, "b", Hash{})} {
 		if strict(TypeTree, bad) == nil {
 			t.Errorf("%q is taken", bad)
 		}

@@ -157,6 +157,9 @@ func nameAt(tree []byte, at int) (begin, end int) {
 		}
 		return at + len(e.Mode) + 1, at + e.Len - 1 - len(Hash{})
 	}
+	if begin+1 < len(tree) && tree[begin+1] == 0 && tree[begin] != 0 { // most names above the items' have one letter
+		return begin, begin + 1
+	}
 	n := bytes.IndexByte(tree[begin:], 0)
 	if n < 0 {
 		return begin, -1
