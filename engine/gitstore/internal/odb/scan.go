@@ -284,22 +284,3 @@ func (h Hash) bits() uint64 { return binary.BigEndian.Uint64(h[8:]) }
 
 // bits spreads the places of one pack, whose entries stand some bytes to some thousand apart.
 func (a Place) bits() uint64 { return (uint64(a.off) + a.number()<<40) * 0x9e3779b97f4a7c15 }
-
-// block is memory that many short-lived objects share, which costs the collector less than one object for each.
-// The zero block is ready.
-type block struct{ free []byte }
-
-const blockBytes = 16 << 10
-
-// take gives room for n bytes; of nil it is nobody else's.
-func (b *block) take(n int) []byte {
-	if b == nil || n > blockBytes/4 {
-		return make([]byte, 0, n)
-	}
-	if n > len(b.free) {
-		b.free = make([]byte, blockBytes)
-	}
-	room := b.free[:0:n]
-	b.free = b.free[n:]
-	return room
-}
