@@ -95,7 +95,7 @@ func (c comparison) run(ctx context.Context) error {
 		}
 	}
 	err = c.strangers(ctx, c.ledger.Path(layout.ItemsDir), func(name, dir string) *Finding {
-		if _, is := known[layout.ItemID(name)]; is {
+		if _, is := known[layout.ItemID(name)]; is || name[0] == '.' { // its records are being written
 			return nil
 		}
 		return &Finding{NoRecord, "", dir, "no record names this folder"}

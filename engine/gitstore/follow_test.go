@@ -3,6 +3,7 @@ package gitstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -341,5 +342,69 @@ func TestLeftoverBesideAFileBehindIsRemoved(t *testing.T) {
 	}
 	if _, err := os.Lstat(temp); err == nil {
 		t.Error("what the crash left is there still")
+	}
+}
+
+// A new folder gets its name when all its files are in it: who looks sees none of them or all. What a crash left of
+// one is in no folder made after it, and is gone after the next start.
+func TestANewFolderAppearsWhole(t *testing.T) {
+	root := initRoot(t, testOptions(), nil)
+	s := openRoot(t, root, followItems(testOptions()))
+	temp := func(name string) string { return filepath.Join(root, "items", "."+name+".tmp") }
+	leave := func(name string) {
+		t.Helper()
+		if err := errors.Join(os.MkdirAll(temp(name), 0o755), os.WriteFile(filepath.Join(temp(name), "stale.json"), nil, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	leave("a")
+	done := make(chan struct{})
+	looked := make(chan error, 1)
+	go func() {
+		var err error
+		for over := false; !over; {
+			select {
+			case <-done:
+				over = true
+			default:
+			}
+			for _, name := range []string{"a", "b", "c", "d"} {
+				if entries, _ := os.ReadDir(filepath.Join(root, "items", name)); len(entries) != 0 && len(entries) != 2 {
+					err = fmt.Errorf("items/%s shows %v", name, entries)
+				}
+			}
+		}
+		looked <- err
+	}()
+	for _, name := range []string{"a", "b", "c", "d"} {
+		put(t, s, "items/"+name+"/e.json", "1", "items/"+name+"/m.json", strings.Repeat("2", 1<<20))
+		caughtUp(t, s)
+		if got := file(t, root, "items/"+name+"/e.json"); got != "1" {
+			t.Errorf("%s shows %s", name, got)
+		}
+	}
+	close(done)
+	if err := <-looked; err != nil {
+		t.Error(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	// The machine stopped before a folder had its name.
+	if err := os.Rename(filepath.Join(root, "items", "b"), temp("b")); err != nil {
+		t.Fatal(err)
+	}
+	leave("b")
+	s = openRoot(t, root, followItems(testOptions()))
+	if err := s.RepairAll(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "b"} {
+		if entries, err := os.ReadDir(filepath.Join(root, "items", name)); err != nil || len(entries) != 2 {
+			t.Errorf("items/%s shows %v, %v", name, entries, err)
+		}
+		if _, err := os.Lstat(temp(name)); err == nil {
+			t.Errorf("what a crash left of %s is there still", name)
+		}
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -168,7 +170,22 @@ func (f *FS) Rename(oldPath, newPath string) error {
 		return err
 	}
 	to.live, from.live = from.live, nil
+	if to.live != nil && to.live.dir {
+		f.alongWith(filepath.Clean(oldPath)+"/", filepath.Clean(newPath)+"/")
+	}
 	return nil
+}
+
+// alongWith renames what is in a folder with it. The caller holds mu.
+func (f *FS) alongWith(from, to string) {
+	for path, n := range maps.Clone(f.names) {
+		if rest, below := strings.CutPrefix(path, from); below && n.live != nil {
+			if f.names[to+rest] == nil {
+				f.names[to+rest] = &name{}
+			}
+			f.names[to+rest].live, n.live = n.live, nil
+		}
+	}
 }
 
 func (f *FS) Exchange(path, other string) error {

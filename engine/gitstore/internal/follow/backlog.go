@@ -1,10 +1,16 @@
 package follow
 
-import "bagpipe/engine/gitstore/internal/odb"
+import (
+	"path"
+
+	"bagpipe/engine/gitstore/internal/odb"
+)
 
 const (
 	maxPaths = 20_000
 	maxBytes = 24 << 20
+
+	mostOfFolder = 16 // files that are written together
 )
 
 // pending is a file that is to be written.
@@ -55,13 +61,22 @@ func (b *backlog) putBack(path string, p *pending) {
 }
 
 // take gives the oldest file, and forgets it.
-func (b *backlog) take() (path string, p *pending) {
-	path, p = b.queue[0], b.oldest()
+func (b *backlog) take() (at string, p *pending) {
+	at, p = b.queue[0], b.oldest()
 	b.queue = b.queue[1:]
 	b.batch--
-	delete(b.files, path)
+	delete(b.files, at)
 	b.bytes -= len(p.data)
-	return path, p
+	return at, p
+}
+
+// takeFolder gives the oldest file, and those of its folder that are queued right behind it, and forgets them.
+func (b *backlog) takeFolder() (paths []string, files []*pending) {
+	for len(paths) == 0 || len(paths) < mostOfFolder && b.batch > 0 && path.Dir(b.queue[0]) == path.Dir(paths[0]) {
+		at, p := b.take()
+		paths, files = append(paths, at), append(files, p)
+	}
+	return paths, files
 }
 
 func (b *backlog) clear() {

@@ -62,16 +62,23 @@ func (f *Follower) linger() {
 	f.backlog.batch = len(f.backlog.queue)
 }
 
-// step writes the oldest pending file, without the lock.
+// step writes the oldest pending file, and what comes with it to the same folder, without the lock.
 func (f *Follower) step() {
-	path, p := f.backlog.take()
-	f.busy = p
-	f.mark.reached(p.from)
+	paths, files := f.backlog.takeFolder()
+	f.busy = files[0]
+	f.mark.reached(files[0].from)
 	f.mu.Unlock()
-	err := f.files.write(path, p)
+	errs := make([]error, len(files))
+	if !f.files.writeFolder(paths, files) {
+		for i, p := range files {
+			errs[i] = f.files.write(paths[i], p)
+		}
+	}
 	f.mu.Lock()
 	f.busy = nil
-	f.wrote(path, p, err)
+	for i, p := range slices.Backward(files) { // so that those put back are in order
+		f.wrote(paths[i], p, errs[i])
+	}
 	f.changed.Broadcast()
 }
 

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -45,6 +47,61 @@ func (w *writer) write(path string, p *pending) error {
 		return w.repo.Remove(name)
 	}
 	return w.replace(name, p.data, w.swapIn)
+}
+
+// writeFolder writes the files of a folder that is not there yet, which gets its name when they are in it. Where
+// it is there, or that cannot be done, nothing is. A crash may leave the temporary folder as replace may a file.
+func (w *writer) writeFolder(paths []string, files []*pending) (done bool) {
+	dir := filepath.Join(w.repo.Root, filepath.FromSlash(path.Dir(paths[0])))
+	if len(files) == 1 || slices.ContainsFunc(files, func(p *pending) bool { return p.deleted }) {
+		return false
+	}
+	if _, err := w.repo.FS.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	temp := tempOf(dir)
+	err := w.mkdirEmpty(temp)
+	for i, p := range files {
+		if err == nil {
+			err = w.writeTemp(filepath.Join(temp, path.Base(paths[i])), p.data)
+		}
+	}
+	if err == nil {
+		err = w.repo.FS.Rename(temp, dir)
+	}
+	if err != nil {
+		_ = w.clear(temp) // what could not be written is told of by who writes it file by file
+	}
+	return err == nil
+}
+
+// mkdirEmpty makes a temporary folder anew.
+func (w *writer) mkdirEmpty(temp string) error {
+	err := w.repo.FS.Mkdir(temp, 0o755)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = w.mkdirs(filepath.Dir(temp))
+	case errors.Is(err, fs.ErrExist):
+		err = w.clear(temp)
+	default:
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	return w.repo.FS.Mkdir(temp, 0o755)
+}
+
+// clear removes a temporary folder, where there is one.
+func (w *writer) clear(temp string) error {
+	entries, err := w.repo.FS.ReadDir(temp)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		err = errors.Join(err, w.repo.Remove(filepath.Join(temp, e.Name())))
+	}
+	return errors.Join(err, w.repo.Remove(temp))
 }
 
 // amend gives a file that is as it was committed the new bytes in its place, where the file
@@ -90,7 +147,8 @@ func (w *writer) bringInLine(path string, blob odb.Hash) error {
 	if err := w.write(path, p); err != nil {
 		return err
 	}
-	return w.repo.Remove(tempOf(name)) // of a crash before it was, where the file is amended now
+	// Of a crash before it was, where the file is amended now, or its folder was to be made.
+	return errors.Join(w.repo.Remove(tempOf(name)), w.clear(tempOf(filepath.Dir(name))))
 }
 
 // In the file's place stands a link, a pipe or a device; or a folder.
