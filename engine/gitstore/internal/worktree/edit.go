@@ -51,6 +51,12 @@ func (w *Tree) set(b *odb.Builder, path string, data []byte) (changed bool, err 
 		if !more {
 			return w.setEntry(b, n, name, data), nil
 		}
+		path = rest
+		if k := n.kids[name]; k != nil { // it may have been begun by an earlier path of this edit
+			k.used = w.group
+			n = k
+			continue
+		}
 		e, found, _ := odb.FindEntry(n.raw, name, true)
 		switch {
 		case found:
@@ -60,15 +66,11 @@ func (w *Tree) set(b *odb.Builder, path string, data []byte) (changed bool, err 
 		case data == nil:
 			return false, nil // nothing to delete
 		default:
-			k := n.kids[name] // begun by an earlier path of this edit
-			if k == nil {
-				k = &node{parent: n, name: name, depth: n.depth + 1, used: w.group}
-				w.size += nodeOverhead
-				n.adopt(k)
-			}
+			k := &node{parent: n, name: name, depth: n.depth + 1, used: w.group}
+			w.size += nodeOverhead
+			n.adopt(k)
 			n = k
 		}
-		path = rest
 	}
 }
 

@@ -193,6 +193,11 @@ func (w *Tree) find(path string) (e odb.Entry, ok bool, err error) {
 	n := w.root
 	for rest := path; ; {
 		name, after, more := strings.Cut(rest, "/")
+		if k := n.kids[name]; k != nil && more { // an entry is looked for in up to 256, a child is known by its name
+			k.used = w.group
+			n, rest = k, after
+			continue
+		}
 		e, found, _ := odb.FindEntry(n.raw, name, false)
 		if !more {
 			w.dir, w.dirNode = dir, n
