@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -102,9 +101,7 @@ func ByBagpipe(c gitstore.Commit) bool {
 }
 
 // Runner names this process in attempts.
-func (l *Ledger) Runner() string {
-	return l.Site.Runner(l.Host.Name + ":" + strconv.Itoa(l.Host.PID))
-}
+func (l *Ledger) Runner() string { return l.runner }
 
 func (l *Ledger) IntentKey() (layout.IntentKey, error) {
 	return layout.NewIntentKey(l.Now(), l.Random, l.ID)

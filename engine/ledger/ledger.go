@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -40,6 +41,7 @@ type Ledger struct {
 	Seat  *claim.Seat
 	Store *gitstore.Store
 
+	runner    string
 	gate      Gate
 	around    Around
 	observers []Observer
@@ -63,7 +65,7 @@ type Around func(layout.ItemID) func(workflow string, step layout.Name) (*state.
 // New makes a ledger without a store; Open opens one.
 func New(o Options) *Ledger {
 	o.Random = &lockedReader{r: o.Random}
-	return &Ledger{Options: o, Seat: claim.NewSeat(o.Root, o.ID, o.Host, o.Clock)}
+	return &Ledger{Options: o, runner: o.Site.Runner(o.Host.Name + ":" + strconv.Itoa(o.Host.PID)), Seat: claim.NewSeat(o.Root, o.ID, o.Host, o.Clock)}
 }
 
 // Connect names who is asked before a change, who knows the items around one, and who is
