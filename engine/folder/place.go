@@ -6,11 +6,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -146,9 +145,10 @@ func StampPlace(ctx context.Context, object string, trusting bool) (string, erro
 		} else {
 			changed = 0
 		}
-		return stampTo(h, rel, st.Mode&syscall.S_IFMT, st.Size, st.Ino, time.Unix(st.Mtim.Unix()).UnixNano(), changed)
+		h.Write(appendStamp(nil, rel, st.Mode&syscall.S_IFMT, st.Size, st.Ino, time.Unix(st.Mtim.Unix()).UnixNano(), changed))
+		return nil
 	})
-	return sumOf(h), err
+	return named(h.Sum(nil)), err
 }
 
 // StampFile is StampPlace of a regular file of so many bytes, which was modified so many nanoseconds
@@ -157,17 +157,20 @@ func StampFile(size int64, inode uint64, modified int64, trusting bool) string {
 	if trusting {
 		inode = 0
 	}
-	h := sha256.New()
-	stampTo(h, "", syscall.S_IFREG, size, inode, modified, 0)
-	return sumOf(h)
+	sum := sha256.Sum256(appendStamp(make([]byte, 0, 128), "", syscall.S_IFREG, size, inode, modified, 0))
+	return named(sum[:])
 }
 
-func stampTo(h io.Writer, rel string, kind uint32, size int64, inode uint64, modified, changed int64) error {
-	_, err := fmt.Fprintf(h, "%s\t%o\t%d\t%d\t%d\t%d\n", rel, kind, size, inode, modified, changed)
-	return err
+func appendStamp(b []byte, rel string, kind uint32, size int64, inode uint64, modified, changed int64) []byte {
+	b = append(append(b, rel...), '\t')
+	b = append(strconv.AppendUint(b, uint64(kind), 8), '\t')
+	b = append(strconv.AppendInt(b, size, 10), '\t')
+	b = append(strconv.AppendUint(b, inode, 10), '\t')
+	b = append(strconv.AppendInt(b, modified, 10), '\t')
+	return append(strconv.AppendInt(b, changed, 10), '\n')
 }
 
-func sumOf(h hash.Hash) string { return "sha256:" + hex.EncodeToString(h.Sum(nil)) }
+func named(sum []byte) string { return "sha256:" + hex.EncodeToString(sum) }
 
 // Opened is what a step sees of an object in place.
 type Opened struct {
