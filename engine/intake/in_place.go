@@ -77,8 +77,11 @@ func (in *Intake) RegisterInPlace(ctx context.Context, o InPlace) (made bool, er
 	}
 	// Killed once it is committed, and before its records are shown, the workspace of a first item
 	// would look as if items/ were not mounted.
-	if err := disk.MkdirAll(in.ledger.Path(layout.ItemsDir+"/"+string(o.Item[:1])), 0o750); err != nil {
-		return false, err
+	if _, seen := in.tops.Load(o.Item[0]); !seen {
+		if err := disk.MkdirAll(in.ledger.Path(layout.ItemsDir+"/"+string(o.Item[:1])), 0o750); err != nil {
+			return false, err
+		}
+		in.tops.Store(o.Item[0], true)
 	}
 	return true, in.ledger.RegisterItem(ctx, m, d.admission.Workflow, d.admission.Skip, a.who, guard)
 }

@@ -1,6 +1,8 @@
 package intake
 
 import (
+	"sync"
+
 	"bagpipe/engine/folder"
 	"bagpipe/engine/guard"
 	"bagpipe/engine/index"
@@ -24,6 +26,7 @@ type Intake struct {
 	shared   sidecar.SharedTable
 	cars     chan struct{} // see sidecar.Reader
 	away     away
+	tops     sync.Map // the digits that have their folder in items/
 
 	Identities *identity.Index
 }

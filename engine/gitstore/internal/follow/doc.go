@@ -12,6 +12,7 @@
 // is bounded: Add waits when it is full. While the disk takes nothing, Add does not wait:
 // the backlog is given up, and worked out again from the trees when there is room. Files
 // are changed at once for whoever reads them, in place or by a file beside that is swapped
-// in, and all files of a new folder appear with it; they are not synced, for they can be written again from the commits. A file that
-// stands there and is in no commit was written by a person, and is kept beside.
+// in, and all files of a new folder appear with it; they are not synced, for they can be
+// written again from the commits. A file that stands there and is in no commit was written
+// by a person, and is kept beside.
 package follow
