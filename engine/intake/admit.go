@@ -357,7 +357,7 @@ func (in *Intake) AdmitAll(ctx context.Context, box *inbox.Box, settled []inbox.
 func (in *Intake) admitGroup(ctx context.Context, box *inbox.Box, taken []inbox.Taken, told func(Admitted)) (left []inbox.Taken, err error) {
 	var errs []error
 	in.Announce.hold(taken)
-	drops := (&admitting{Intake: in, box: box, who: in.ledger.ByRobot(RegisterStep)}).admitTaken(ctx, taken)
+	drops := (&admitting{Intake: in, box: box, who: in.registrar}).admitTaken(ctx, taken)
 	for i := range drops {
 		d := &drops[i]
 		var waits *inbox.WaitsError

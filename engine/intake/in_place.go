@@ -64,7 +64,7 @@ func (in *Intake) RegisterInPlace(ctx context.Context, o InPlace) (made bool, er
 			return false, err
 		}
 	}
-	a := &admitting{Intake: in, who: in.ledger.ByRobot(RegisterStep)}
+	a := &admitting{Intake: in, who: in.registrar}
 	d, err := a.inPlace(ctx, o)
 	if err != nil {
 		return false, err
@@ -152,7 +152,7 @@ func (a *admitting) flagKnown(ctx context.Context, m *layout.Manifest) (func(git
 // answers the version; 0: it is as it was. Where it lies elsewhere now, or only its times are
 // others, the item's record says so from now on. A *inbox.WaitsError leaves it to the next scan.
 func (in *Intake) RefreshInPlace(ctx context.Context, o InPlace) (version int, err error) {
-	a := &admitting{Intake: in, who: in.ledger.ByRobot(RegisterStep)}
+	a := &admitting{Intake: in, who: in.registrar}
 	d, err := a.inPlace(ctx, o)
 	if err != nil {
 		return 0, err

@@ -22,6 +22,8 @@ type Intake struct {
 	index       *index.Keeper
 	recognition *recognition.Recogniser
 
+	registrar ledger.Actor
+
 	Announce announce
 	shared   sidecar.SharedTable
 	cars     chan struct{} // see sidecar.Reader
@@ -33,5 +35,5 @@ type Intake struct {
 
 // New gives an intake that admits by the settings in force.
 func New(l *ledger.Ledger, s *settings.Source, f *folder.Folders, g *guard.Guard, i *index.Keeper, r *recognition.Recogniser) *Intake {
-	return &Intake{ledger: l, settings: s, folder: f, guard: g, index: i, recognition: r, Identities: identity.New(l), cars: make(chan struct{}, sidecar.CarsAtOnce)}
+	return &Intake{ledger: l, settings: s, folder: f, guard: g, index: i, recognition: r, registrar: l.ByRobot(RegisterStep), Identities: identity.New(l), cars: make(chan struct{}, sidecar.CarsAtOnce)}
 }

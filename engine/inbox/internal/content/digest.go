@@ -68,18 +68,21 @@ func Digest(ctx context.Context, path string) (Sum, error) {
 }
 
 func digest(ctx context.Context, path string) (Sum, error) {
-	info, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Sum{}, ErrGone
-	}
-	if err != nil {
-		return Sum{}, err
-	}
-	if !info.IsDir() {
+	f, size, errOpen := disk.OpenRaw(path)
+	if errOpen == nil {
 		buf := lents.Get().(*lent)
 		defer buf.giveBack()
-		l, err := hashFile(ctx, path, ".", buf)
+		l, err := hashOpen(ctx, f, size, ".", buf)
 		return Sum{Digest: "sha256:" + l.hex, Files: 1, Bytes: l.size}, err
+	}
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Sum{}, ErrGone
+	case err != nil:
+		return Sum{}, err
+	case !info.IsDir():
+		return Sum{}, whyNot(path, ".", errOpen)
 	}
 	return digestFolder(ctx, path)
 }
@@ -184,6 +187,11 @@ func hashFile(ctx context.Context, path, rel string, buf *lent) (l line, err err
 	if err != nil {
 		return line{}, whyNot(path, rel, err)
 	}
+	return hashOpen(ctx, f, size, rel, buf)
+}
+
+// hashOpen reads an open file, and closes it.
+func hashOpen(ctx context.Context, f disk.Raw, size int64, rel string, buf *lent) (l line, err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
 	h := sha256.New()
 	n, err := io.CopyBuffer(h, ReaderOf(ctx, f), buf.forFile(size))
