@@ -8,17 +8,17 @@
 //
 // .bagpipe/search/index.db is an SQLite database, a cache of the committed records alone:
 //
-//	state   what it is the index of: its version (now 7), the tree that it follows from, that at which the young
+//	state   what it is the index of: its version (now 8), the tree that it follows from, that at which the young
 //	        part began, how many bits of an identifier name its part
 //	part    a part of the identifiers: its next document, the documents that are in force
 //	item    of a part each item in force: identifier, digest of its manifest and inventory, document (packed.go)
 //	        (of these tables, and the next ones, a part has several rows, each a page)
-//	bounds, times    of a part where and when each document is, rounded
-//	exact   of a part where and when documents are of which these do not say all
+//	reach   of the young part where and when each document is
 //	common  of a part what items have in common, and the documents that have it: facets are counted over it
 //	replaced    the documents of a part in place of which the young part has others, or none
 //	list    the documents of a part that have a word, a word in the label, a name and size, a tag,
-//	        collection, type, year or format (set.go); where in its text a word stands; the sums of values at paths of the manifest
+//	        collection, type, year or format (set.go); where in its text a word stands; the sums of values at paths of the manifest;
+//	        the documents in the order of each edge of where and when they are (edges.go)
 //	tag     the tags that items have, or had, as they are compared
 //	words   FTS5 without content, of long texts alone: the label; all else that has several words. It finds what
 //	        stands in order. Words come folded, with a blank between them; U+E000 parts values,
@@ -38,7 +38,7 @@
 // it has what it was asked for: so its time follows the answers, and an index that was kept current,
 // one that was built anew and a look at every record give the same items in the same
 // order. In a part it joins lists, from the cheapest on. Where a box or a span has few items,
-// the R*Tree lists them for all parts at once; else bounds and times are compared. Facets are counted by two connections side by side.
+// the R*Tree lists them for all parts at once; else each part has those whose edges fit, by one list an edge. Facets are counted by two connections side by side.
 //
 // A condition that wants a text or a number at a path leaves the documents that have its sum; the records of these tell
 // whether it holds. Other comparisons, as with patterns, are left to the records.

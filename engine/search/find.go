@@ -265,49 +265,47 @@ func pieces(ctx context.Context, a *asked, table string, part int64, from, to in
 
 // exactly leaves in s the documents whose bounds and times fit.
 func (a *asked) exactly(ctx context.Context, part int64, s *set) error {
-	each := func(table string, places int, compare func(piece int, b []byte) error) error {
-		first, last, is := s.ends()
-		if !is {
-			return nil
-		}
-		next := first / places
-		err := pieces(ctx, a, table, part, next, last/places, func(piece int, b []byte) (bool, error) {
-			if piece != next {
-				return false, errOther
-			}
-			next++
-			return true, compare(piece, b)
-		})
-		if err == nil && next <= last/places {
-			err = errOther
-		}
-		return err
+	if part == a.young {
+		return compared(ctx, a, part, s)
 	}
-	var all exacts
-	exact := func(place int) (r reach, err error) {
-		if all == nil {
-			if err := pieces(ctx, a, "exact", part, 0, lastPiece, func(_ int, b []byte) (bool, error) {
-				all = append(all, b...)
-				return true, nil
-			}); err != nil {
-				return r, err
-			}
+	return s.meet(a.Query, func(e edge, v value) (*set, error) { return upTo(ctx, a, part, e, v) }, func() (*set, error) {
+		across := &set{}
+		return across, a.having(ctx, across, part, keyAcross, keyAcross)
+	})
+}
+
+// upTo gives the documents of a part whose edge has at most a value.
+func upTo(ctx context.Context, a *asked, part int64, e edge, v value) (*set, error) {
+	s := &set{}
+	from := []byte(edgeKey(e))
+	to := e.append(slices.Clone(from), v)
+	var b sql.RawBytes
+	return s, a.rows(ctx, "SELECT docs FROM list WHERE part=? AND key BETWEEN ? AND ? ORDER BY key DESC LIMIT 1", []any{part, from, to}, func(r *sql.Rows) (bool, error) {
+		if err := r.Scan(&b); err != nil {
+			return false, err
 		}
-		r, is := all.find(place)
-		if !is {
-			err = errOther
-		}
-		return r, err
-	}
-	if a.BBox != nil {
-		if err := each("bounds", boundsPlaces, func(piece int, b []byte) error { return s.within(piece, b, *a.BBox, exact) }); err != nil {
-			return err
-		}
-	}
-	if !a.Timed() {
+		return true, s.addUpTo(b, e, v)
+	})
+}
+
+// compared leaves in s the documents of the young part whose bounds and times fit.
+func compared(ctx context.Context, a *asked, part int64, s *set) error {
+	start, end, is := s.ends()
+	if !is || a.BBox == nil && !a.Timed() {
 		return nil
 	}
-	return each("times", timesPlaces, func(piece int, b []byte) error { return s.during(piece, b, a.Span, exact) })
+	next := start / reachPlaces
+	err := pieces(ctx, a, "reach", part, next, end/reachPlaces, func(piece int, b []byte) (bool, error) {
+		if piece != next {
+			return false, errOther
+		}
+		next++
+		return true, s.reached(piece, b, a.Query)
+	})
+	if err == nil && next <= end/reachPlaces {
+		err = errOther
+	}
+	return err
 }
 
 // named gives the items of documents, in order, until visit answers false. Each document in force has one, or the

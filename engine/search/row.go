@@ -47,6 +47,9 @@ func (d *document) row() *row {
 	if d.alike != "" {
 		r.keys = append(r.keys, keyAlike+d.alike)
 	}
+	if d.crosses() {
+		r.keys = append(r.keys, keyAcross)
+	}
 	values := make([][]string, 0, len(d.fields)+len(d.files)) // the label is the first
 	for _, f := range d.fields {
 		if hasWords(f.name) {

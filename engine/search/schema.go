@@ -20,17 +20,15 @@ import (
 )
 
 // version is of the index's form; another is built anew.
-const version = "7"
+const version = "8"
 
 // schema is the index's tables. Longitude, latitude and days are kept outward in the R*Trees,
-// which round; bounds, times and exact have them as they are.
+// which round; the lists of edges, and reach, have them as they are.
 // Keys of lists have an index of their own: where the rows are one, SQLite reads the whole of each that it compares.
 const schema = `
 CREATE TABLE state(key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE item(id INTEGER PRIMARY KEY, rows BLOB NOT NULL);
-CREATE TABLE bounds(id INTEGER PRIMARY KEY, rows BLOB NOT NULL);
-CREATE TABLE times(id INTEGER PRIMARY KEY, rows BLOB NOT NULL);
-CREATE TABLE exact(id INTEGER PRIMARY KEY, rows BLOB NOT NULL);
+CREATE TABLE reach(id INTEGER PRIMARY KEY, rows BLOB NOT NULL);
 CREATE TABLE common(id INTEGER PRIMARY KEY, rows BLOB NOT NULL);
 CREATE TABLE replaced(part INTEGER PRIMARY KEY, docs BLOB NOT NULL);
 CREATE TABLE part(part INTEGER PRIMARY KEY, next INTEGER NOT NULL, live BLOB NOT NULL);
@@ -45,14 +43,16 @@ CREATE VIRTUAL TABLE span USING rtree(id, start, until);
 
 // Of a key of a list the first byte says what it is of.
 const (
-	keyWord  = "w" // a word, wherever it stands
-	keyLabel = "l" // a word of the label
-	keyTerm  = "t" // what items have in common: the facet, a zero, the value
-	keyAlike = "a" // the name and size
-	keyAfter = "u" // follows all of keyTerm
-	keyValue = "v" // a byte of the sum of a value, for conditions: the rest of the sum, and the place, five bytes each
-	keyStand = "o" // a word: where of its text it stands, and the place, three bytes each; in pieces
-	keyLong  = "f" // the documents whose text FTS5 has
+	keyWord   = "w" // a word, wherever it stands
+	keyLabel  = "l" // a word of the label
+	keyTerm   = "t" // what items have in common: the facet, a zero, the value
+	keyAlike  = "a" // the name and size
+	keyAfter  = "u" // follows all of keyTerm
+	keyValue  = "v" // a byte of the sum of a value, for conditions: the rest of the sum, and the place, five bytes each
+	keyStand  = "o" // a word: where of its text it stands, and the place, three bytes each; in pieces
+	keyLong   = "f" // the documents whose text FTS5 has
+	keyEdge   = "e" // an edge, and the value of the list's first documents (edges.go)
+	keyAcross = "x" // the documents that lie across 180°
 )
 
 // standBytes are those of a place and where of its text a word stands.

@@ -39,9 +39,8 @@ type filling struct {
 	live   set
 	before items // its items as they were; those out of force are not in live
 	added  []entry
-	bounds []byte // of those that are added
-	times  []byte
-	exact  []byte
+	edges  [edges][]edged      // of those that are added to a part
+	reach  []byte              // of those that are added to the young part
 	lists  map[string][]uint16 // places that are to be added, by key
 	words  map[string]*wordLists
 	values [256][]byte // by the first byte of the sum
@@ -166,10 +165,14 @@ func (w *writer) put(ctx context.Context, id layout.ItemID, r *row) error {
 
 // reaches adds where and when a document is.
 func (w *writer) reaches(at int, r *reach) {
-	var oddly, oddWhen bool
-	w.bounds, oddly = r.appendBounds(w.bounds)
-	if w.times, oddWhen = r.appendTimes(w.times); oddly || oddWhen {
-		w.exact = r.appendExact(w.exact, at)
+	if w.young != 0 {
+		w.reach = r.appendReach(w.reach)
+		return
+	}
+	for e, v := range valuesOf(r.bounds, r.span) {
+		if r.has(edge(e)) {
+			w.edges[e] = append(w.edges[e], edged{v, uint16(at)})
+		}
 	}
 }
 
@@ -369,7 +372,7 @@ func beginYoung(ctx context.Context, q querier, before, part int64) error {
 			return err
 		}
 	}
-	for _, table := range []string{"common", "item", "bounds", "times", "exact"} {
+	for _, table := range []string{"common", "item", "reach"} {
 		if _, err := q.ExecContext(ctx, "DELETE FROM "+table+" WHERE id BETWEEN ? AND ?", before<<pieceBits, before<<pieceBits|lastPiece); err != nil {
 			return err
 		}

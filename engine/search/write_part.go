@@ -23,16 +23,8 @@ func (w *writer) putPart(ctx context.Context) error {
 	if err := w.putPieces(ctx, "item", slices.Collect(slices.Chunk([]byte(packItems(all)), pieceBytes/itemBytes*itemBytes))); err != nil {
 		return err
 	}
-	if err := w.addPieces(ctx, "bounds", boundsPlaces, boundsBytes, w.bounds); err != nil {
+	if err := w.addPieces(ctx, "reach", reachPlaces, reachBytes, w.reach); err != nil {
 		return err
-	}
-	if err := w.addPieces(ctx, "times", timesPlaces, timesBytes, w.times); err != nil {
-		return err
-	}
-	if len(w.exact) > 0 {
-		if err := w.addPiece(ctx, "exact", 0, w.exact); err != nil {
-			return err
-		}
 	}
 	return w.exec(ctx, "INSERT OR REPLACE INTO part VALUES(?,?,?)", w.part, w.next, w.live.pack())
 }
@@ -125,6 +117,11 @@ func (w *writer) putLists(ctx context.Context) error {
 			all[keyValue+string([]byte{byte(first)})] = append(make([]byte, packBytes), values...)
 		}
 	}
+	if w.young == 0 {
+		if err := putEdges(ctx, w, all); err != nil {
+			return err
+		}
+	}
 	put := "INSERT INTO list VALUES(?,?,?)"
 	if !w.fresh { // each list costs one statement
 		put += fmt.Sprintf(" ON CONFLICT DO UPDATE SET docs=CAST(docs||substr(excluded.docs,%d) AS BLOB)", packBytes+1)
@@ -149,4 +146,56 @@ func (w *writer) stands(all map[string][]byte, key string, b []byte) {
 		all[pieceKey(key, n)] = append(make([]byte, packBytes), b[:size]...)
 		b = b[size:]
 	}
+}
+
+// putEdges makes the lists of the part's edges: of the documents that are added, and of those that it had and that are in force.
+func putEdges(ctx context.Context, w *writer, to map[string][]byte) error {
+	for e := range edges {
+		all := w.edges[e]
+		if !w.fresh {
+			had, err := edgedOf(ctx, w, e)
+			if err != nil {
+				return err
+			}
+			all = append(all, had...)
+		}
+		packEdge(to, e, all)
+	}
+	if w.fresh {
+		return nil
+	}
+	return w.exec(ctx, "DELETE FROM list WHERE part=? AND key BETWEEN ? AND ?", w.part, []byte(edgeKey(0)), []byte(edgeKey(edges)))
+}
+
+// edgedOf reads the documents in force that the part's lists of an edge have.
+func edgedOf(ctx context.Context, w *writer, e edge) (all []edged, err error) {
+	s, err := w.stmt(ctx, "SELECT key, docs FROM list WHERE part=? AND key BETWEEN ? AND ? ORDER BY key")
+	if err != nil {
+		return nil, err
+	}
+	from := edgeKey(e)
+	rows, err := s.QueryContext(ctx, w.part, []byte(from), []byte(edgeKey(e+1)))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	var known set
+	for rows.Next() {
+		var key, b sql.RawBytes
+		if err := rows.Scan(&key, &b); err != nil {
+			return nil, unlike(err)
+		}
+		if len(key) != len(from)+e.size() {
+			return nil, errOther
+		}
+		err := e.unpack(e.read(key[len(from):]), b, &known, func(d edged) {
+			if w.live.has(int(d.place)) {
+				all = append(all, d)
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, rows.Err()
 }
