@@ -70,12 +70,25 @@ func (r *Remote) Answer(name layout.Name, verb string, data []byte) []byte {
 		r.refused(name)
 		reply = wire.Refusal{Head: wire.Now(), Refused: err.Error()}
 	}
-	out, err := wire.Encode(reply)
+	out, err := encoded(reply)
 	if err != nil {
 		r.rooms.Log.Error("answer a worker", "worker", name, "verb", verb, "err", err)
 		return nil
 	}
 	return out
+}
+
+// encoded gives the bytes of an answer. A grant goes without its call where that is more, with the records, than a message
+// carries: then the worker fetches it.
+func encoded(reply wire.Message) ([]byte, error) {
+	if g, is := reply.(wire.Grant); is && g.Call != nil {
+		if data, err := wire.EncodeCarrying(g); err == nil {
+			return data, nil
+		}
+		g.Call = nil
+		reply = g
+	}
+	return wire.Encode(reply)
 }
 
 func (r *Remote) answer(name layout.Name, verb string, data []byte) (wire.Message, error) {
@@ -215,7 +228,7 @@ func (r *Remote) lend(w *worker, o *offer) wire.Grant {
 	return r.laden(l)
 }
 
-// laden is the grant of a loan with what its robot is given, where a message carries that: then the worker need not ask.
+// laden is the grant of a loan with what its robot is given, where a message carries its files: then the worker need not ask.
 func (r *Remote) laden(l *loan) wire.Grant {
 	g := wire.Grant{Head: wire.Now(), Cleared: true, Held: l.held, Lease: l.lease, Alone: l.alone}
 	if !l.quick {
@@ -229,9 +242,6 @@ func (r *Remote) laden(l *loan) wire.Grant {
 		return wire.Grant{Head: wire.Now(), Gone: true}
 	}
 	g.Call = &call
-	if _, err := wire.EncodeCarrying(g); err != nil { // too much, with the records
-		g.Call = nil
-	}
 	return g
 }
 

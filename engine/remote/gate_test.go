@@ -1,8 +1,10 @@
 package remote
 
 import (
+	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"bagpipe/engine/attempt"
 	"bagpipe/engine/queue"
@@ -69,6 +71,18 @@ func TestARepeatedGrantCarriesTheCall(t *testing.T) {
 			if g.Held != l.held || (g.Call != nil) != quick || quick && g.Call.Robot != "noop" {
 				t.Errorf("quick %v: granted %+v", quick, g)
 			}
+		}
+	}
+}
+
+// A grant whose call is more, with the item's records, than a message carries goes without it.
+func TestAGrantGoesWithoutALargeCall(t *testing.T) {
+	for size, carried := range map[int]bool{1 << 10: true, wire.MaxCarrying: false} {
+		records := wire.Records{Execution: []byte(`"` + strings.Repeat("x", size) + `"`)}
+		data, err := encoded(wire.Grant{Head: wire.Now(), Lease: time.Second, Call: &wire.Call{Head: wire.Now(), Records: records}})
+		var g wire.Grant
+		if err = errors.Join(err, wire.Decode(data, &g)); err != nil || g.Lease != time.Second || (g.Call != nil) != carried {
+			t.Errorf("%d bytes: %v, %+v", size, err, g)
 		}
 	}
 }
