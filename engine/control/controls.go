@@ -1,6 +1,7 @@
 package control
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -27,9 +28,9 @@ import (
 type Panel struct {
 	ledger *ledger.Ledger
 
-	now     atomic.Pointer[state.Controls] // in force; not changed, but replaced
-	unread  func()                         // a version was committed that cannot be read
-	changed func()                         // controls came into force
+	now     atomic.Pointer[inForce]
+	unread  func() // a version was committed that cannot be read
+	changed func() // controls came into force
 
 	deployed func(workflow string, s *state.Step) *state.Step // a step as it is to be run now
 
@@ -39,6 +40,12 @@ type Panel struct {
 	stopped map[state.Ref]bool  // by thresholds, since the run began
 	halt    func()              // called when one is; nil: not
 	stops   map[state.Ref]int64 // the stops there were when the run began, in ms
+}
+
+// inForce are the controls in force, and the bytes that say so; not changed, but replaced.
+type inForce struct {
+	controls *state.Controls
+	said     []byte
 }
 
 // tally is what the threshold of one step looks at.
@@ -51,7 +58,7 @@ type tally struct {
 
 func (c *Panel) Current() *state.Controls {
 	if now := c.now.Load(); now != nil {
-		return now
+		return now.controls
 	}
 	return &state.Controls{}
 }
@@ -70,34 +77,34 @@ func (pa *Panel) Load(ctx context.Context, v gitstore.View) error {
 	}
 	c, bad := state.DecodeControls(data)
 	if bad != nil {
-		if c, err = pa.lastControls(ctx, v); err != nil {
+		if c, data, err = pa.lastControls(ctx, v); err != nil {
 			return err
 		}
 		pa.warnControls(bad)
 	}
-	pa.setControls(c)
+	pa.setControls(c, data)
 	return nil
 }
 
 // lastControls finds the newest version in the history that can be read.
-func (pa *Panel) lastControls(ctx context.Context, v gitstore.View) (*state.Controls, error) {
+func (pa *Panel) lastControls(ctx context.Context, v gitstore.View) (*state.Controls, []byte, error) {
 	for c, err := range pa.ledger.Store.History(ctx, gitstore.HistoryOptions{Path: layout.ControlsFile, From: v.Commit()}) {
 		if err != nil {
-			return nil, fmt.Errorf("look for a sound version of %s: %w", layout.ControlsFile, err)
+			return nil, nil, fmt.Errorf("look for a sound version of %s: %w", layout.ControlsFile, err)
 		}
 		old, err := pa.ledger.Store.At(c.Hash)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		data, err := ledger.ReadOptional(old, layout.ControlsFile)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if sound, err := state.DecodeControls(data); err == nil {
-			return sound, nil
+			return sound, data, nil
 		}
 	}
-	return &state.Controls{}, nil
+	return &state.Controls{}, nil, nil
 }
 
 // warnControls tells of a version that cannot be read, once.
@@ -119,16 +126,16 @@ func (pa *Panel) NoteControls(a gitstore.Advance) {
 			continue
 		}
 		if sound, err := state.DecodeControls(c.Data); err == nil {
-			pa.setControls(sound)
+			pa.setControls(sound, c.Data)
 		} else {
 			pa.unread()
 		}
 	}
 }
 
-// setControls puts controls in force.
-func (pa *Panel) setControls(c *state.Controls) {
-	pa.now.Store(c)
+// setControls puts controls in force, as these bytes say them.
+func (pa *Panel) setControls(c *state.Controls, said []byte) {
+	pa.now.Store(&inForce{c, said})
 	pa.heed(c)
 	pa.changed()
 }
@@ -146,6 +153,11 @@ func (pa *Panel) ControlsAt(r gitstore.Reader) (*state.Controls, error) {
 	if err != nil {
 		return nil, err
 	}
+	return pa.decode(data)
+}
+
+// decode is ControlsAt of the file's bytes.
+func (pa *Panel) decode(data []byte) (*state.Controls, error) {
 	c, err := state.DecodeControls(data)
 	var newer *layout.SchemaError
 	switch {
@@ -166,7 +178,14 @@ func (pa *Panel) ControlsAt(r gitstore.Reader) (*state.Controls, error) {
 func (pa *Panel) ClaimControl(a layout.AttemptRef) func(*ledger.Record, map[string][]byte) error {
 	ref := RefOf(a.Workflow, a.Step)
 	return func(rec *ledger.Record, files map[string][]byte) error {
-		c, err := pa.ControlsAt(rec.At)
+		data, err := ledger.ReadOptional(rec.At, layout.ControlsFile)
+		if err != nil {
+			return err
+		}
+		if now := pa.now.Load(); now != nil && bytes.Equal(data, now.said) && !now.controls.Disabled(ref) {
+			return nil // every claim asks, and they seldom change
+		}
+		c, err := pa.decode(data)
 		var newer *layout.SchemaError
 		if errors.As(err, &newer) && !pa.Current().Disabled(ref) {
 			return nil // what could be read last is in force
