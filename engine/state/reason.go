@@ -2,7 +2,9 @@ package state
 
 import (
 	"fmt"
+	"hash/maphash"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"bagpipe/layout"
@@ -11,8 +13,28 @@ import (
 // The reasons that follow from what else is known of a step; an index keeps their
 // code alone.
 
-// RequiresReason says which prerequisites are open.
+// requires are reasons of one prerequisite that were told lately: most steps of most items wait for
+// the step before them.
+var (
+	requires [256]atomic.Pointer[Reason]
+	seed     = maphash.MakeSeed()
+)
+
+// RequiresReason says which prerequisites are open. It may be shared, and is never changed.
 func RequiresReason(open []string) *Reason {
+	if len(open) != 1 {
+		return requiresAll(open)
+	}
+	told := &requires[maphash.String(seed, open[0])%uint64(len(requires))]
+	r := told.Load()
+	if r == nil || r.Steps[0] != open[0] {
+		r = requiresAll(open)
+		told.Store(r)
+	}
+	return r
+}
+
+func requiresAll(open []string) *Reason {
 	return &Reason{Code: "requires", Text: "waits for " + strings.Join(open, ", "), Steps: open}
 }
 
