@@ -84,15 +84,17 @@ func (l *Ledger) RegisterItem(ctx context.Context, m layout.Manifest, f *Definit
 		}
 	}
 	return l.Transact(ctx, m.Item, func(r gitstore.Reader) (*gitstore.Change, error) {
-		m, manifest := m, manifest // of this try
+		m, manifest := &m, manifest // of this try
 		if guard != nil {
-			err := guard(r, &m)
+			told := *m
+			err := guard(r, &told)
 			if err == nil {
-				manifest, err = m.Encode(nil)
+				manifest, err = told.Encode(nil)
 			}
 			if err != nil {
 				return nil, err
 			}
+			m = &told
 		}
 		dir := layout.ItemDir(m.Item) + "/"
 		if _, err := r.ReadFile(dir + layout.ExecutionJSON); !errors.Is(err, fs.ErrNotExist) {
@@ -104,7 +106,7 @@ func (l *Ledger) RegisterItem(ctx context.Context, m layout.Manifest, f *Definit
 			return nil, err
 		}
 		return &gitstore.Change{Files: files, Author: who.Author,
-			Message: StepMessage(m.Item, m, tr, "", who.Agent,
+			Message: StepMessage(m.Item, *m, tr, "", who.Agent,
 				Trailer{"Bagpipe-Definition", d.Digest}, Trailer{"Bagpipe-Source", m.Source.Digest}, Trailer{"Bagpipe-Batch", m.Batch}, Trailer{"Bagpipe-Duplicate-Of", string(m.Source.DuplicateOf)},
 				Trailer{"Bagpipe-Parent", parent})}, nil
 	})
