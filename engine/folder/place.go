@@ -115,11 +115,15 @@ func SaysGone(message string) bool {
 // of all in it; of its top, which may be moved, neither name nor change time. With trusting it
 // is names, types, sizes and modification times alone.
 func StampPlace(ctx context.Context, object string, trusting bool) (string, error) {
-	info, err := os.Lstat(object)
-	if err != nil {
-		return "", err
+	var st syscall.Stat_t
+	err := syscall.Lstat(object, &st)
+	for err == syscall.EINTR {
+		err = syscall.Lstat(object, &st)
 	}
-	if st, ok := info.Sys().(*syscall.Stat_t); ok && info.Mode().IsRegular() {
+	if err != nil {
+		return "", &fs.PathError{Op: "lstat", Path: object, Err: err}
+	}
+	if st.Mode&syscall.S_IFMT == syscall.S_IFREG {
 		return StampFile(st.Size, st.Ino, time.Unix(st.Mtim.Unix()).UnixNano(), trusting), nil
 	}
 	h := sha256.New()
