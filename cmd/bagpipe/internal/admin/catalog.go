@@ -83,6 +83,9 @@ func (c *catalogScan) Validate() error {
 // Run scans, and ends with exit code 4 when something wants a person.
 func (c *catalogScan) Run(ctx context.Context, on *screen.Screen, open Open) error {
 	return open.with(ctx, func(e *engine.Engine) error {
+		if err := e.Ledger.Store.Repair(ctx); err != nil { // what a scan that was killed did not show
+			return err
+		}
 		trouble := false
 		names := c.Name
 		if len(names) == 0 {
