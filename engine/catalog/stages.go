@@ -83,7 +83,7 @@ func (s *scan) visitPart(ctx context.Context, n *node, rules string, due bool) (
 		}
 		turned := e.verdict != part
 		if turned {
-			e.verdict, e.item, n.changed = part, "", true
+			e.verdict, n.changed = part, true
 		}
 		if e.kind != folder {
 			continue
@@ -136,10 +136,7 @@ func (s *scan) visitFree(ctx context.Context, n *node, rules string, due, again 
 			s.problem(path, n.refused[e.name])
 			continue
 		}
-		if !e.verdict.isObject() {
-			if e.item != "" {
-				e.item, n.changed = "", true
-			}
+		if !e.verdict.isObject() { // it keeps its item: a rule may be wrong for a while
 			continue
 		}
 		o := object{path: path, in: n, name: e.name, item: e.item, workflow: said[e.name].workflow}
@@ -215,7 +212,8 @@ func (s *scan) recogniseAll(ctx context.Context, n *node, again bool) (of map[st
 	of = map[string]recognised{}
 	for i, e := range due {
 		if e.verdict != said[i].verdict {
-			e.fresh = e.fresh || e.verdict == refused // whether it is refused still only a look at its content tells
+			// Whether it is refused still, or as it was when it was an object, only a look at its content tells.
+			e.fresh = e.fresh || e.verdict == refused || e.item != "" && !e.verdict.isObject()
 			e.verdict, n.changed = said[i].verdict, true
 		}
 		if said[i].workflow != "" || said[i].whole != nil {
