@@ -46,8 +46,23 @@ func worked(t *testing.T) (root string) {
 	if err := engine.Init(ctx, root, options()); err != nil {
 		t.Fatal(err)
 	}
+	for name, text := range map[string]string{
+		"workflows/checked.yaml": "schema: 1\nname: checked\nsteps:\n  - name: register\n  - name: check\n    robot: quality\n",
+		"rules/named.yaml":       "schema: 1\nname: named\nquality:\n  - checks:\n      - {id: named, level: total.named, regexp: '^[a-z]'}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	e, err := engine.Open(ctx, root, options())
 	if err != nil {
+		t.Fatal(err)
+	}
+	checked := filepath.Join(t.TempDir(), "map.txt")
+	if err := os.WriteFile(checked, []byte("a map\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Intake.Add(ctx, checked, intake.AddOptions{Workflow: "checked"}); err != nil {
 		t.Fatal(err)
 	}
 	var got intake.Admitted
@@ -142,6 +157,8 @@ func TestARewrittenHistoryIsFound(t *testing.T) {
 		{"another file's digest", "inventory: completed", `"sha256": "`, `"sha256": "0`, "inventory.json"},
 		{"another source", "inventory: completed", `"digest": "sha256:`, `"digest": "sha256:0`, "manifest.json"},
 		{"another label", "inventory: completed", `"label": "letter`, `"label": "latter`, "manifest.json"},
+		{"another quality", "check: completed", `"result": "pass"`, `"result": "warn"`, "manifest.json"},
+		{"another lane, with a quality", "check: completed", `"lane": "`, `"lane": "x`, "manifest.json"},
 		{"a definition", "register: completed", "schema: 1", "schema: 1 ", "workflows/pinned/"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,12 +1,16 @@
 package audit
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
 
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/ledger"
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
@@ -243,6 +247,28 @@ func again(d difference, x, y *state.Execution, plan *state.Definition) state.Ev
 		if steps[step] {
 			return state.Reset{Key: newKeys(), Workflow: in.Workflow, Step: step, After: len(steps) > 1, At: in.At, By: in.By, Text: in.Text}
 		}
+	}
+	return nil
+}
+
+// onlyResult holds a manifest to what the end of a step makes of the one before: another
+// metadata, another inventory, and the quality that quality.json at now comes to.
+func onlyResult(before, manifest []byte, now gitstore.Reader) error {
+	more := errors.New("it changes more of the manifest than metadata, the inventory and quality")
+	was, errA := layout.DecodeManifest(before)
+	is, errB := layout.DecodeManifest(manifest)
+	if errA != nil || errB != nil {
+		return more
+	}
+	if !reflect.DeepEqual(was.Quality, is.Quality) {
+		q, err := ledger.ReadQuality(now, is.Item)
+		if err != nil || q == nil || is.Quality == nil || q.Result != is.Quality.Result || !maps.Equal(q.Levels, is.Quality.Levels) {
+			return errors.New("the quality in the manifest is not that of " + layout.QualityJSON)
+		}
+	}
+	was.Metadata, was.Inventory, was.Quality = is.Metadata, is.Inventory, is.Quality
+	if want, err := was.Encode(before); err != nil || !bytes.Equal(want, manifest) {
+		return more
 	}
 	return nil
 }
