@@ -2,10 +2,14 @@ package describe
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
+	"fmt"
 	"image"
 	"image/jpeg"
 	"math"
+	"os"
+	"path/filepath"
 	"reflect"
 	"testing"
 	"time"
@@ -100,6 +104,54 @@ func TestDocumentsAndMedia(t *testing.T) {
 func informedPDF() []byte {
 	return sample.PDF("/Info 4 0 R", "<</Type/Catalog/Pages 2 0 R>>", "<</Type/Pages/Kids[3 0 R]/Count 1>>",
 		"<</Type/Page/Parent 2 0 R/MediaBox[0 0 400 200]/Resources<<>>>>", "<</Title(A map)/Author(A. Mapper)>>")
+}
+
+// A PDF is of the time that its information or its XMP says; a time that is in neither is left
+// out. What only its information says counts where its XMP is the newer.
+func TestWhenAPDFIsOf(t *testing.T) {
+	xmp := func(says string) string {
+		says = `<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description rdf:about="" xmlns:xmp="http://ns.adobe.com/xap/1.0/">` +
+			says + `</rdf:Description></rdf:RDF></x:xmpmeta>`
+		return fmt.Sprintf("<</Type/Metadata/Subtype/XML/Length %d>>\nstream\n%s\nendstream", len(says), says)
+	}
+	for name, c := range map[string]struct {
+		info, xmp string
+		want      map[string]any
+	}{
+		"neither":        {"<<>>", "", map[string]any{"created": nil}},
+		"information":    {"<</CreationDate(D:20131203221936Z)>>", "", map[string]any{"created": "D:20131203221936+00'00'"}},
+		"XMP":            {"", "<xmp:CreateDate>2013-12-03T22:19:36Z</xmp:CreateDate>", map[string]any{"created": "2013-12-03T22:19:36Z"}},
+		"XMP without":    {"", "<xmp:CreatorTool>a pen</xmp:CreatorTool>", map[string]any{"created": nil, "writtenWith": "a pen"}},
+		"both":           {"<</CreationDate(D:20121203221936Z)>>", "<xmp:CreateDate>2013-12-03T22:19:36Z</xmp:CreateDate>", map[string]any{"created": "2013-12-03T22:19:36Z"}},
+		"newer, without": {"<</Title(A map)/CreationDate(D:20131203221936Z)>>", "<xmp:CreatorTool>a pen</xmp:CreatorTool>", map[string]any{"title": "A map", "created": "D:20131203221936+00'00'", "writtenWith": "a pen"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			more, catalog := "", "<</Type/Catalog/Pages 2 0 R>>"
+			if c.info != "" {
+				more = "/Info 4 0 R"
+			}
+			if c.xmp != "" {
+				catalog = "<</Type/Catalog/Pages 2 0 R/Metadata 5 0 R>>"
+			}
+			f, err := write(t, "a.pdf", string(sample.PDF(more, catalog, "<</Type/Pages/Kids[3 0 R]/Count 1>>",
+				"<</Type/Page/Parent 2 0 R/MediaBox[0 0 400 200]/Resources<<>>>>", cmp.Or(c.info, "null"), xmp(c.xmp))))
+			if err != nil {
+				t.Fatal(err)
+			}
+			says(t, f, c.want)
+		})
+	}
+	for _, name := range []string{"pdfa-1b-6-2-2-t01-pass-a.pdf", "pdfa-2b-6-1-13-t09-pass-a.pdf"} {
+		path := filepath.Join("../../../shared/fixtures/pdf", name)
+		if _, err := os.Stat(path); err != nil {
+			t.Skip("the fixtures are not here")
+		}
+		f, err := Read(Request{Name: name, Path: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		says(t, f, map[string]any{"format": "PDF", "created": nil})
+	}
 }
 
 // id3 is an MP3 of tags alone, each a frame's name and its text.
