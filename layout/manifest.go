@@ -29,6 +29,16 @@ func RecordKeys() []string {
 	return keys
 }
 
+// CheckRecordPath refuses a path that begins with none of the RecordKeys: it leads into no
+// record of any item.
+func CheckRecordPath(path string) error {
+	keys := RecordKeys()
+	if first, _, _ := strings.Cut(path, "."); !slices.Contains(keys, first) {
+		return fmt.Errorf("path %s: the records of items have no %s; they have %s", path, first, strings.Join(keys, ", "))
+	}
+	return nil
+}
+
 // Manifest is manifest.json: what an item is. It changes only when the content
 // or its description does.
 type Manifest struct {

@@ -40,7 +40,7 @@ func CheckColumns(columns []string) error {
 // Misspelt refuses columns that no item has and whose first name is no key of the records.
 func (q *Asked) Misspelt(columns []string) error {
 	for _, path := range q.Missing() {
-		if first, _, _ := strings.Cut(path, "."); slices.Contains(columns, path) && !slices.Contains(rowColumns, path) && !slices.Contains(layout.RecordKeys(), first) {
+		if slices.Contains(columns, path) && !slices.Contains(rowColumns, path) && layout.CheckRecordPath(path) != nil {
 			return fmt.Errorf("no item that was looked at has %s; expected %s, or a path such as metadata.title, source.bytes or execution.milestones.archived",
 				path, strings.Join(rowColumns, ", "))
 		}

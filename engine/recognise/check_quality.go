@@ -49,10 +49,8 @@ func (b *Book) asked(manifest []byte, now time.Time) (all []*Check) {
 	for _, f := range b.files {
 		for i := range f.Quality {
 			q := &f.Quality[i]
-			if q.For != "" {
-				if holds, _ := q.where.Holds(values, now); !holds {
-					continue
-				}
+			if holds, _ := q.where.Holds(values, now); !holds {
+				continue
 			}
 			for k := range q.Checks {
 				all = append(all, &q.Checks[k])

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	where "bagpipe/engine/condition"
 	"bagpipe/layout"
 )
 
@@ -346,15 +345,16 @@ func (c *checker) checkDelivery() (err error) {
 		if _, err := layout.ParseName(d.To); err != nil {
 			return f.Errorf(at+".to", "%v", err)
 		}
-		if d.For != "" {
-			if d.Which, err = where.Parse(d.For); err != nil {
-				return f.Errorf(at+".for", "%v", err)
-			}
+		if d.Which, err = parseCondition(d.For); err != nil {
+			return f.Errorf(at+".for", "%v", err)
 		}
-		if d.Approve == "" || d.Approve == ApproveNever || d.Approve == ApproveAlways {
+		if d.Approve == ApproveNever || d.Approve == ApproveAlways {
 			continue
 		}
-		if d.Asked, err = where.Parse(d.Approve); err != nil {
+		if d.Approve != "" && !strings.ContainsAny(d.Approve, " .=<>~") { // a misspelt always would ask nobody
+			return f.Errorf(at+".approve", "expected never, always, or a condition such as metadata.year < 1950, not %q", d.Approve)
+		}
+		if d.Asked, err = parseCondition(d.Approve); err != nil {
 			return f.Errorf(at+".approve", "%v", err)
 		}
 	}

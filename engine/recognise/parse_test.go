@@ -74,6 +74,41 @@ func TestMistakesAreTold(t *testing.T) {
 	}
 }
 
+// A condition on what no item can have would never hold, unsaid: items went where a person was to be asked.
+func TestMisspeltConditionsAreTold(t *testing.T) {
+	const head, noSuch = "schema: 1\nname: test\n", "the records of items have no "
+	delivery := func(more string) string { return head + "delivery:\n  - to: portal\n    " + more + "\n" }
+	quality := func(which string) string {
+		return head + "quality:\n  - for: " + which + "\n    checks: [{id: a, level: total.usable, raster: opens}]\n"
+	}
+	for text, want := range map[string]string{
+		delivery("approve: allways"):                             `5:14: expected never, always, or a condition such as metadata.year < 1950, not "allways"`,
+		delivery("approve: sometimes"):                           `5:14: expected never, always`,
+		delivery("approve: True"):                                `5:14: expected never, always`,
+		delivery("approve: 1"):                                   `5:14: expected never, always`,
+		delivery("approve: quality"):                             `5:14: expected never, always`,
+		delivery("approve: 'not allways'"):                       "5:14: path allways: " + noSuch + "allways",
+		delivery("approve: qualty.result = warn"):                "5:14: path qualty.result: " + noSuch + "qualty; they have batch, collection",
+		delivery("for: typo = image"):                            "5:10: path typo: " + noSuch + "typo",
+		delivery("for: type = image or not (Metadata.a in (b))"): "5:10: path Metadata.a: " + noSuch + "Metadata",
+		quality("typo = box"):                                    "4:10: path typo: " + noSuch + "typo",
+		head + "retention:\n  - {keep: 1y, for: typo = loan}\n":  "4:21: path typo: " + noSuch + "typo",
+	} {
+		_, err := Parse("rules/test.yaml", []byte(text))
+		var fe *layout.FileError
+		if !errors.As(err, &fe) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want %q", text, err, want)
+		}
+	}
+	for _, text := range []string{delivery(""), delivery("approve: never"), delivery("approve: always"), delivery("approve: ''"), delivery("approve: metadata.whatever"),
+		delivery("approve: not source.rule"), delivery("approve: batch=x"), delivery("approve: quality exists"), delivery("for: type"), delivery("for: execution.milestones.archived < now-30d"),
+		delivery("for: conflicts exists or identifiers.barcode ~ 1* or parent.item exists"), quality("type = box and metadata.a.b.c exists"), quality("''")} {
+		if _, err := Parse("rules/test.yaml", []byte(text)); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 // There may be so many rules, and so many expressions, in a file.
 func TestTooManyRules(t *testing.T) {
 	many := func(n int, match string) []byte {

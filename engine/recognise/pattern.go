@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	where "bagpipe/engine/condition"
 	"bagpipe/layout"
 )
 
@@ -91,3 +92,20 @@ func quoteGlob(text string) string {
 }
 
 var quoted = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `|`, `?`, `{`, `\{`, `}`, `\}`)
+
+// parseCondition reads a condition on an item, of whose paths each may lead into its records; nil: "".
+func parseCondition(text string) (*where.Where, error) {
+	if text == "" {
+		return nil, nil
+	}
+	w, err := where.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range w.Paths() {
+		if err := layout.CheckRecordPath(path); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}

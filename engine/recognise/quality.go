@@ -16,7 +16,7 @@ type QualityRule struct {
 	For    string  `yaml:"for"` // a condition on the item
 	Checks []Check `yaml:"checks"`
 
-	where *asking.Where
+	where *asking.Where // of For; nil: all
 }
 
 // Check is one check of an object; exactly one of Raster, Regexp, Path and Match says which.
@@ -42,7 +42,7 @@ func (c *checker) quality() error {
 	for i := range f.Quality {
 		q, at := &f.Quality[i], fmt.Sprintf("$.quality[%d]", i)
 		var err error
-		if q.where, err = asking.Parse(q.For); q.For != "" && err != nil {
+		if q.where, err = parseCondition(q.For); err != nil {
 			return f.Errorf(at+".for", "%v", err)
 		}
 		for k := range q.Checks {

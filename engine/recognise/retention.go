@@ -56,10 +56,8 @@ func checkRetention(all []Retention) (at string, err error) {
 	}
 	for i := range all {
 		r, at := &all[i], fmt.Sprintf("$.retention[%d]", i)
-		if r.For != "" {
-			if r.Which, err = where.Parse(r.For); err != nil {
-				return at + ".for", err
-			}
+		if r.Which, err = parseCondition(r.For); err != nil {
+			return at + ".for", err
 		}
 		if key, err := r.read(); err != nil {
 			return at + key, err

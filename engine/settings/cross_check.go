@@ -192,10 +192,9 @@ func (k *checker) checkPast(p string, was, data []byte, now time.Time) error {
 
 // crossCheckPaths refuses paths of a queue that lead into no record of any item.
 func crossCheckPaths(y *layout.YAML, q *queue.Named) error {
-	keys := layout.RecordKeys()
 	check := func(at, path string) error {
-		if first, _, _ := strings.Cut(path, "."); !slices.Contains(keys, first) {
-			return y.Errorf(at, "path %s: the records of items have no %s; they have %s", path, first, strings.Join(keys, ", "))
+		if err := layout.CheckRecordPath(path); err != nil {
+			return y.Errorf(at, "%v", err)
 		}
 		return nil
 	}
