@@ -36,6 +36,10 @@ type Exported struct {
 
 const noteFile = ".bagpipe-stac.json"
 
+// noteSchema is 2 since links are worded by records alone. A catalog of schema 1 may have wrong
+// ones, and is worded anew.
+const noteSchema = 2
+
 // note is what a catalog was made of.
 type note struct {
 	Schema  int                      `json:"schema"`
@@ -109,7 +113,7 @@ func readNote(dir string) (n note, err error) {
 }
 
 func writeNote(dir string, n note) error {
-	n.Schema = 1
+	n.Schema = noteSchema
 	data, err := layout.EncodeJSON(n)
 	if err != nil {
 		return err
@@ -122,7 +126,7 @@ func writeNote(dir string, n note) error {
 
 // since is the tree from which on items are looked at; zero: all.
 func (n note) since(o Options) (gitstore.Hash, error) {
-	if n.Tree == "" || !slices.Equal(n.Options.Collections, o.Collections) || n.Options.Href != o.Href {
+	if n.Schema != noteSchema || n.Tree == "" || !slices.Equal(n.Options.Collections, o.Collections) || n.Options.Href != o.Href {
 		return gitstore.Hash{}, nil
 	}
 	return gitstore.ParseHash(n.Tree)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"bagpipe/engine/query"
+	"bagpipe/engine/recognise"
 	"bagpipe/engine/stac"
 	"bagpipe/layout"
 )
@@ -66,7 +67,8 @@ func (x *export) word(id layout.ItemID, manifest, inventory []byte) (member, err
 }
 
 // href is where an item's files are, from the folder of its document. The files of a packed
-// object that stays in its place are in that one.
+// object that stays in its place are in that one. The record says whether an object in its
+// place is one file: the object itself may be away, or gone.
 func (x *export) href(m layout.Manifest, from string) (func(string) string, error) {
 	if x.options.Href != "" {
 		base := strings.TrimSuffix(x.options.Href, "/") + "/" + string(m.Item) + "/"
@@ -81,7 +83,7 @@ func (x *export) href(m layout.Manifest, from string) (func(string) string, erro
 		return nil, err
 	}
 	base := (&url.URL{Path: filepath.ToSlash(rel)}).EscapedPath()
-	if info, err := os.Lstat(object); err == nil && info.Mode().IsRegular() {
+	if m.Source.Place != nil && (m.Source.Kind == recognise.KindFile || m.Source.Kind == recognise.KindArchive) {
 		return func(string) string { return base }, nil
 	}
 	return func(name string) string { return base + "/" + name }, nil
