@@ -76,19 +76,25 @@ func (f *Follower) step() {
 	}
 	f.mu.Lock()
 	f.busy = nil
+	if errors.Join(errs...) == nil {
+		f.room.err = nil
+	}
+	again := false
 	for i, p := range slices.Backward(files) { // so that those put back are in order
-		f.wrote(paths[i], p, errs[i])
+		again = f.wrote(paths[i], p, errs[i]) || again
 	}
 	f.changed.Broadcast()
+	if again {
+		f.pause()
+	}
 }
 
-// wrote notes the end of one write. A file that found no room is tried again; any other
-// failure (a folder in the way) concerns this file alone, and is tried again at the next
-// start. So is every failure after Finish.
-func (f *Follower) wrote(path string, p *pending, err error) {
+// wrote notes the end of one write. A file that found no room is tried again, after a pause;
+// any other failure (a folder in the way) concerns this file alone, and is tried again at the
+// next start. So is every failure after Finish.
+func (f *Follower) wrote(path string, p *pending, err error) (again bool) {
 	if err == nil {
-		f.room.err = nil
-		return
+		return false
 	}
 	full := isFull(err)
 	if f.room.err == nil || !full { // of a full disk it is said once
@@ -99,12 +105,12 @@ func (f *Follower) wrote(path string, p *pending, err error) {
 	}
 	if !full || f.done {
 		f.mark.broken = true
-		return
+		return false
 	}
 	if !f.lost.yes {
 		f.backlog.putBack(path, p)
 	}
-	f.pause()
+	return true
 }
 
 func isFull(err error) bool {
