@@ -155,6 +155,8 @@ func askingLine(d delivery.Asking) string {
 	what := screen.CountVerb(d.Count, "item waits for approval", "items wait for approval")
 	if d.State == layout.DeliveryFailed {
 		what = screen.CountVerb(d.Count, "item failed", "items failed")
+	} else if d.State == layout.DeliveryUnconfirmed {
+		what = screen.CountVerb(d.Count, "item could not be taken back", "items could not be taken back")
 	}
 	return fmt.Sprintf("%s: %s; list with: bagpipe delivery list --to %s --state %s", d.Target, what, d.Target, d.State)
 }

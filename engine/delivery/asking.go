@@ -18,7 +18,7 @@ import (
 // Asking is how many deliveries to a target wait in one state: for a person, or to be tried again.
 type Asking struct {
 	Target  layout.Name `json:"target"`
-	State   string      `json:"state"` // waits, failed, or tried again: ready, or unconfirmed where it is to be taken back
+	State   string      `json:"state"` // waits, failed, or tried again: ready; unconfirmed where it is to be taken back
 	Count   int         `json:"deliveries"`
 	Next    time.Time   `json:"next,omitzero"`     // of those tried again, the first
 	Message string      `json:"message,omitempty"` // why that did not go
@@ -26,12 +26,12 @@ type Asking struct {
 
 // asksPerson reports whether a delivery goes no further without a person.
 func asksPerson(d *layout.Delivery) bool {
-	return d.State == layout.DeliveryWaits || d.State == layout.DeliveryFailed
+	return d.State == layout.DeliveryWaits || d.State == layout.DeliveryFailed || notTakenBack(d) && !toTakeBack(d)
 }
 
 // TriedAgain reports whether they are tried again by themselves.
 func (a Asking) TriedAgain() bool {
-	return a.State == layout.DeliveryReady || a.State == layout.DeliveryUnconfirmed
+	return !a.Next.IsZero()
 }
 
 // triedAgain reports whether a delivery did not go, or was not taken back, and is tried again by itself.
@@ -82,20 +82,25 @@ func Asked(ctx context.Context, k *Keeper) ([]Asking, error) {
 	if err != nil {
 		return nil, err
 	}
-	count := map[[2]string]*Asking{}
+	type kind struct {
+		to    layout.Name
+		state string
+		again bool
+	}
+	count := map[kind]*Asking{}
 	err = eachOf(ctx, v, candidates, func(o *object) {
 		for to, d := range o.delivery.Targets {
 			if !asksPerson(d) && !triedAgain(d) {
 				continue
 			}
-			key := [2]string{string(to), d.State}
+			key := kind{to, d.State, triedAgain(d)}
 			a := count[key]
 			if a == nil {
 				a = &Asking{Target: to, State: d.State}
 				count[key] = a
 			}
 			a.Count++
-			if triedAgain(d) && (a.Message == "" || d.After.Before(a.Next)) {
+			if key.again && (a.Message == "" || d.After.Before(a.Next)) {
 				a.Next, a.Message = d.After, d.Message
 			}
 		}
@@ -108,7 +113,7 @@ func Asked(ctx context.Context, k *Keeper) ([]Asking, error) {
 		asking = append(asking, *a)
 	}
 	slices.SortFunc(asking, func(a, b Asking) int {
-		return cmp.Or(cmp.Compare(a.Target, b.Target), cmp.Compare(a.State, b.State))
+		return cmp.Or(cmp.Compare(a.Target, b.Target), cmp.Compare(a.State, b.State), a.Next.Compare(b.Next))
 	})
 	return asking, nil
 }

@@ -116,5 +116,8 @@ func (d depositOutlet) put(ctx context.Context, p parcel) (receipt string, err e
 }
 
 func (d depositOutlet) remove(context.Context, parcel) error {
-	return errors.New("what is deposited is kept: remove it there by hand")
+	return errKept
 }
+
+// errKept says that a target keeps what it has.
+var errKept = errors.New("what is deposited is kept: remove it there by hand")

@@ -24,7 +24,7 @@ func (k *Keeper) Approve(ctx context.Context, by ledger.Actor, id layout.ItemID,
 		case d.State == layout.DeliveryWaits, d.State == layout.DeliveryForbidden, d.State == layout.DeliveryWithdrawn:
 			d.State = layout.DeliveryReady
 			return nil
-		case toTakeBack(d) && d.Engine == "":
+		case toTakeBack(d) && wantedBack(d) && d.Engine == "":
 			d.State, d.Sent.Maybe = layout.DeliveryReady, true // the target is asked whether it holds it still
 			return nil
 		}
@@ -55,16 +55,28 @@ func (k *Keeper) decide(ctx context.Context, who ledger.Actor, id layout.ItemID,
 	})
 }
 
-// Retry has a delivery that failed, or waits for its next try, tried at once.
-func (k *Keeper) Retry(ctx context.Context, by ledger.Actor, id layout.ItemID, to layout.Name) error {
-	return k.setOne(ctx, id, to, by, func(_ *object, d *layout.Delivery) error {
-		if d.State != layout.DeliveryFailed && (d.State != layout.DeliveryReady || d.Attempts == 0) {
+// Retry has a delivery that failed, or waits for its next try, tried at once, also where it is one of
+// taking the item back. state is the one that it is in then.
+func (k *Keeper) Retry(ctx context.Context, by ledger.Actor, id layout.ItemID, to layout.Name) (state string, err error) {
+	err = k.setOne(ctx, id, to, by, func(_ *object, d *layout.Delivery) error {
+		switch {
+		case d.State == layout.DeliveryFailed, d.State == layout.DeliveryReady && d.Attempts > 0:
+			d.State = layout.DeliveryReady
+		case notTakenBack(d):
+			d.Due = true
+		default:
 			return refusedf("the delivery of item %s to %s is %s; it has not failed", id.Short(), to, d.State)
 		}
 		// One attempt stays noted: what failed may be there, and the target is asked.
-		d.State, d.Attempts, d.After, d.Message = layout.DeliveryReady, 1, time.Time{}, ""
+		d.Attempts, d.After, d.Message, state = 1, time.Time{}, "", d.State
 		return nil
 	})
+	return state, err
+}
+
+// notTakenBack reports whether the target kept an item when it was to be taken back.
+func notTakenBack(d *layout.Delivery) bool {
+	return d.State == layout.DeliveryUnconfirmed && d.Engine == "" && d.Sent != nil && d.Attempts > 0
 }
 
 // Withdraw takes an item back from a target, for good. From a target that is away it is taken back by
@@ -84,7 +96,7 @@ func (k *Keeper) Withdraw(ctx context.Context, who ledger.Actor, id layout.ItemI
 // takeBack takes an item back from a target: committed before it begins, so that no other engine
 // sends or confirms it meanwhile, and when the target holds it no more. A crash between leaves it
 // unconfirmed with an engine that is gone; Pass goes on with it. may refuse. failure is the
-// target's, which holds the item still; what may decided stands where the target was only away.
+// target's, which holds the item still; what may did stands where the target was only away.
 func takeBack(ctx context.Context, k *Keeper, id layout.ItemID, to layout.Name, who ledger.Actor, may func(*object, *layout.Delivery) error) (failure, err error) {
 	if _, err := k.ledger.Seat.Engine(); err != nil {
 		return nil, err
@@ -112,11 +124,14 @@ func takeBack(ctx context.Context, k *Keeper, id layout.ItemID, to layout.Name, 
 			d.After = k.ledger.Now().Add(backoff(k.settings.Current().Settings, min(d.Attempts, mostTries)))
 			d.Sent.Maybe, d.Message = true, ledger.Clip(ledger.Printable(failure.Error()), 1000)
 			if !Away(failure) {
-				d.Decision = before
+				d.Decision, d.Due = before, false
+			}
+			if errors.Is(failure, errKept) {
+				d.Attempts, d.After = 0, time.Time{} // another try would end so, too
 			}
 			return nil
 		}
-		d.State, d.Sent, d.Attempts, d.After, d.Message = layout.DeliveryWithdrawn, nil, 0, time.Time{}, ""
+		d.State, d.Sent, d.Due, d.Attempts, d.After, d.Message = layout.DeliveryWithdrawn, nil, false, 0, time.Time{}, ""
 		return nil
 	})
 	return failure, err

@@ -160,9 +160,14 @@ func goesOn(d *layout.Delivery) bool {
 	return d.State == layout.DeliveryReady || d.State == layout.DeliverySending || d.Engine != "" || toTakeBack(d)
 }
 
-// toTakeBack reports whether a person wants back what the target holds.
+// toTakeBack reports whether a run is to take back what the target holds.
 func toTakeBack(d *layout.Delivery) bool {
-	return d.State == layout.DeliveryUnconfirmed && d.Sent != nil && d.Decision != nil && d.Decision.What == layout.DeliveryTakeBack
+	return d.State == layout.DeliveryUnconfirmed && d.Sent != nil && (d.Due || wantedBack(d))
+}
+
+// wantedBack reports whether a person wants back what the target holds.
+func wantedBack(d *layout.Delivery) bool {
+	return d.Decision != nil && d.Decision.What == layout.DeliveryTakeBack
 }
 
 // each reads the objects that are not as in the tree since; visit is called by several

@@ -38,6 +38,7 @@ type Republished struct {
 	Added     int `json:"added"`     // what goes to a target, or waits
 	Withdrawn int `json:"withdrawn"`
 	Failed    int `json:"failed"` // could not be withdrawn, and stays unconfirmed
+	Later     int `json:"later"`  // of those: runs take it back, once the target is there
 }
 
 func readRepublication(r gitstore.Reader) (*republication, error) {
@@ -158,7 +159,7 @@ func (k *Keeper) goOn(ctx context.Context, told func(phase string)) (done Republ
 		case phaseWithdraw:
 			if p.Rules != b.digest { // they changed: by those now some of it may be confirmed
 				next = phaseCompute
-			} else if next, err = "", k.withdrawAll(ctx, &done); err == nil {
+			} else if next, err = "", k.withdrawAll(ctx, b, &done); err == nil {
 				return done, note(ctx, k.ledger, k.ledger.ByEngine(), "republished", func(*republication) (*republication, error) { return nil, nil })
 			}
 		default:
@@ -258,7 +259,7 @@ func (k *Keeper) compute(ctx context.Context, b book, done *Republished) error {
 }
 
 // withdrawAll takes back what is still unconfirmed: the target first, then the record.
-func (k *Keeper) withdrawAll(ctx context.Context, done *Republished) error {
+func (k *Keeper) withdrawAll(ctx context.Context, b book, done *Republished) error {
 	v, err := k.ledger.Store.Tip()
 	if err != nil {
 		return err
@@ -281,7 +282,7 @@ func (k *Keeper) withdrawAll(ctx context.Context, done *Republished) error {
 			if o.delivery.Targets[to].State != layout.DeliveryUnconfirmed {
 				continue
 			}
-			if err := k.withdrawOne(ctx, id, to, done); err != nil {
+			if err := k.withdrawOne(ctx, b, id, to, done); err != nil {
 				return err
 			}
 		}
@@ -289,23 +290,31 @@ func (k *Keeper) withdrawAll(ctx context.Context, done *Republished) error {
 	return nil
 }
 
-// withdrawOne takes one item back; a target that cannot is told of, and asked again by the
-// next republication.
-func (k *Keeper) withdrawOne(ctx context.Context, id layout.ItemID, to layout.Name, done *Republished) error {
-	began := false
-	failure, err := takeBack(ctx, k, id, to, k.ledger.ByEngine(), func(_ *object, d *layout.Delivery) error {
-		if began = d.State == layout.DeliveryUnconfirmed && (d.Engine == "" || leftBack(k, d)); !began {
+// withdrawOne takes one item back, unless a rule wants it by now. Of a target that is away that is due, and
+// left to Pass; one that refuses is asked again by the next republication.
+func (k *Keeper) withdrawOne(ctx context.Context, b book, id layout.ItemID, to layout.Name, done *Republished) error {
+	began, wanted := false, false
+	failure, err := takeBack(ctx, k, id, to, k.ledger.ByEngine(), func(o *object, d *layout.Delivery) error {
+		is := b.weighed(o, to, k.ledger.Now())
+		wanted = d.State == layout.DeliveryUnconfirmed && is.State != d.State
+		if began = !wanted && d.State == layout.DeliveryUnconfirmed && (d.Engine == "" || leftBack(k, d)); !began {
 			return errNothing // it was confirmed, or another engine is at it
 		}
+		d.Due = !wantedBack(d)
 		return nil
 	})
+	if err == nil && wanted {
+		return k.commit(ctx, []layout.ItemID{id}, "confirmed", b.weigher(k.ledger))
+	}
 	switch {
 	case err != nil || !began:
 		return err
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case failure != nil:
-		done.Failed++
+		if done.Failed++; Away(failure) {
+			done.Later++
+		}
 		k.ledger.Warn(failure.Error())
 	default:
 		done.Withdrawn++

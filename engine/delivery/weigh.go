@@ -159,6 +159,9 @@ func (b book) weighed(o *object, name layout.Name, now time.Time) *layout.Delive
 		is = next
 	}
 	is.State = stateOf(was, &is, approve)
+	if was != nil && was.State == layout.DeliveryUnconfirmed && is.State != was.State { // tried was to take it back
+		is.Attempts, is.After, is.Message, is.Due = 0, time.Time{}, "", false
+	}
 	return &is
 }
 
@@ -197,7 +200,7 @@ func unwanted(was *layout.Delivery) *layout.Delivery {
 	case layout.DeliveryReady, layout.DeliveryWaits, layout.DeliveryFailed, layout.DeliveryForbidden:
 		switch {
 		case was.Sent != nil:
-			is.State = layout.DeliveryUnconfirmed
+			is.State, is.Attempts, is.After, is.Message = layout.DeliveryUnconfirmed, 0, time.Time{}, ""
 		case was.Decision == nil:
 			return nil
 		case was.Decision.What == layout.DeliveryRefused:

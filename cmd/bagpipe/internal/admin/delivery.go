@@ -60,7 +60,7 @@ func (c *deliveryList) Run(ctx context.Context, on *screen.Screen, open Open) er
 type deliveries struct {
 	Item []string    `arg:"" optional:"" help:"Identifier, the beginning of one, or label."`
 	To   layout.Name `required:"" placeholder:"TARGET" help:"The target."`
-	All  bool        `help:"All of the target: of approve and refuse those that wait, of retry those that failed, of withdraw those it holds."`
+	All  bool        `help:"All of the target: of approve and refuse those that wait, of retry those that failed or could not be taken back, of withdraw those it holds."`
 }
 
 // Validate is called by kong.
@@ -72,12 +72,12 @@ func (c *deliveries) Validate() error {
 }
 
 // each does something with each item, or with all whose delivery is one of those, and prints how it stands.
-func (c *deliveries) each(ctx context.Context, on *screen.Screen, open Open, of func(layout.Delivery) bool, done string, act func(*engine.Engine, layout.ItemID) error) error {
+func (c *deliveries) each(ctx context.Context, on *screen.Screen, open Open, of func(layout.Delivery) bool, act func(*engine.Engine, layout.ItemID) (state string, err error)) error {
 	return open.plain(ctx, func(e *engine.Engine) error {
 		one := func(id layout.ItemID) error {
-			err := act(e, id)
+			state, err := act(e, id)
 			if err == nil {
-				fmt.Fprintf(on.Out, "%s  %s  %s\n", id.Short(), c.To, done)
+				fmt.Fprintf(on.Out, "%s  %s  %s\n", id.Short(), c.To, state)
 			}
 			return err
 		}
@@ -130,9 +130,9 @@ func are(state string) func(layout.Delivery) bool {
 	return func(d layout.Delivery) bool { return d.State == state }
 }
 
-// failed tells deliveries that failed, also those that are tried again later.
+// failed tells deliveries that failed, also those that are tried again later, and those not taken back.
 func failed(d layout.Delivery) bool {
-	return d.State == layout.DeliveryFailed || d.State == layout.DeliveryReady && !d.After.IsZero()
+	return d.State == layout.DeliveryFailed || (d.State == layout.DeliveryReady || d.State == layout.DeliveryUnconfirmed) && !d.After.IsZero()
 }
 
 type deliveryApprove struct {
@@ -142,8 +142,8 @@ type deliveryApprove struct {
 
 // Run approves.
 func (c *deliveryApprove) Run(ctx context.Context, on *screen.Screen, open Open) error {
-	return c.each(ctx, on, open, are(layout.DeliveryWaits), layout.DeliveryReady, func(e *engine.Engine, id layout.ItemID) error {
-		return e.Delivery.Approve(ctx, e.Ledger.ByPerson(), id, c.To, c.Text)
+	return c.each(ctx, on, open, are(layout.DeliveryWaits), func(e *engine.Engine, id layout.ItemID) (string, error) {
+		return layout.DeliveryReady, e.Delivery.Approve(ctx, e.Ledger.ByPerson(), id, c.To, c.Text)
 	})
 }
 
@@ -154,8 +154,8 @@ type deliveryRefuse struct {
 
 // Run refuses.
 func (c *deliveryRefuse) Run(ctx context.Context, on *screen.Screen, open Open) error {
-	return c.each(ctx, on, open, are(layout.DeliveryWaits), layout.DeliveryForbidden, func(e *engine.Engine, id layout.ItemID) error {
-		return e.Delivery.Refuse(ctx, e.Ledger.ByPerson(), id, c.To, c.Text)
+	return c.each(ctx, on, open, are(layout.DeliveryWaits), func(e *engine.Engine, id layout.ItemID) (string, error) {
+		return layout.DeliveryForbidden, e.Delivery.Refuse(ctx, e.Ledger.ByPerson(), id, c.To, c.Text)
 	})
 }
 
@@ -163,7 +163,7 @@ type deliveryRetry struct{ deliveries }
 
 // Run has deliveries tried again.
 func (c *deliveryRetry) Run(ctx context.Context, on *screen.Screen, open Open) error {
-	return c.each(ctx, on, open, failed, layout.DeliveryReady, func(e *engine.Engine, id layout.ItemID) error {
+	return c.each(ctx, on, open, failed, func(e *engine.Engine, id layout.ItemID) (string, error) {
 		return e.Delivery.Retry(ctx, e.Ledger.ByPerson(), id, c.To)
 	})
 }
@@ -175,12 +175,12 @@ type deliveryWithdraw struct {
 
 // Run takes items back.
 func (c *deliveryWithdraw) Run(ctx context.Context, on *screen.Screen, open Open) error {
-	return c.each(ctx, on, open, are(layout.DeliveryDelivered), layout.DeliveryWithdrawn, func(e *engine.Engine, id layout.ItemID) error {
+	return c.each(ctx, on, open, are(layout.DeliveryDelivered), func(e *engine.Engine, id layout.ItemID) (string, error) {
 		err := e.Delivery.Withdraw(ctx, e.Ledger.ByPerson(), id, c.To, c.Text)
 		if delivery.Away(err) {
-			return fmt.Errorf("%w; it is taken back by a run once the target is there", err)
+			err = fmt.Errorf("%w; it is taken back by a run once the target is there", err)
 		}
-		return err
+		return layout.DeliveryWithdrawn, err
 	})
 }
 
@@ -199,6 +199,9 @@ func (c *deliveryRepublish) Run(ctx context.Context, on *screen.Screen, open Ope
 		}
 		if err := c.print(on, done); err != nil {
 			return err
+		}
+		if done.Later > 0 {
+			on.Talk("%s; runs take it back once the target is there", screen.CountVerb(done.Later, "item stays at a target that is away", "items stay at targets that are away"))
 		}
 		if done.Failed > 0 {
 			return screen.ExitSomeFailed

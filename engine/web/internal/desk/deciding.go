@@ -39,7 +39,7 @@ func (d *Desk) DecideDelivery(ctx context.Context, ref string, to layout.Name, a
 	case "refuse":
 		out.State, err = layout.DeliveryForbidden, d.Delivery.Refuse(ctx, by, id, to, message)
 	case "retry":
-		out.State, err = layout.DeliveryReady, d.Delivery.Retry(ctx, by, id, to)
+		out.State, err = d.Delivery.Retry(ctx, by, id, to)
 	case "withdraw": // what was begun at the target ends there, also when who asked has gone
 		out.State, err = layout.DeliveryWithdrawn, d.Delivery.Withdraw(context.WithoutCancel(ctx), by, id, to, message)
 	default:
