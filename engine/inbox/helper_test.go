@@ -273,17 +273,20 @@ func mustMknod(t testing.TB, path string, mode uint32) {
 // otherFS is a folder on another file system.
 func otherFS(t testing.TB, than string) string {
 	t.Helper()
-	const shm = "/dev/shm"
-	var a, b unix.Stat_t
-	if unix.Stat(shm, &a) != nil || unix.Stat(than, &b) != nil || a.Dev == b.Dev {
-		t.Skip("no second file system at hand")
+	for _, other := range []string{"/dev/shm", "/var/tmp"} {
+		var a, b unix.Stat_t
+		if unix.Stat(other, &a) != nil || unix.Stat(than, &b) != nil || a.Dev == b.Dev {
+			continue
+		}
+		dir, err := os.MkdirTemp(other, "bagpipe-inbox-test-")
+		if err != nil {
+			t.Skipf("second file system: %v", err)
+		}
+		t.Cleanup(func() { os.RemoveAll(dir) })
+		return dir
 	}
-	dir, err := os.MkdirTemp(shm, "bagpipe-inbox-test-")
-	if err != nil {
-		t.Skipf("second file system: %v", err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
+	t.Skip("no second file system at hand")
+	return ""
 }
 
 // runner is a Box that runs.
