@@ -38,8 +38,9 @@ type connection struct {
 	path   string // of the index
 	conn   *sql.Conn
 	stmts  map[string]*sql.Stmt
-	stands int64 // SQLite's data_version, which differs once another has written; -1: not known yet
-	inside bool  // a transaction is open
+	stands int64      // SQLite's data_version, which differs once another has written; -1: not known yet
+	inside bool       // a transaction is open
+	room   [3][]stand // memory that is used again
 }
 
 func connected(path string, conn *sql.Conn) connection {

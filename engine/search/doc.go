@@ -8,7 +8,7 @@
 //
 // .bagpipe/search/index.db is an SQLite database, a cache of the committed records alone:
 //
-//	state   what it is the index of: its version (now 8), the tree that it follows from, that at which the young
+//	state   what it is the index of: its version (now 9), the tree that it follows from, that at which the young
 //	        part began, how many bits of an identifier name its part
 //	part    a part of the identifiers: its next document, the documents that are in force
 //	item    of a part each item in force: identifier, digest of its manifest and inventory, document (packed.go)
@@ -17,7 +17,7 @@
 //	common  of a part what items have in common, and the documents that have it: facets are counted over it
 //	replaced    the documents of a part in place of which the young part has others, or none
 //	list    the documents of a part that have a word, a word in the label, a name and size, a tag,
-//	        collection, type, year or format (set.go); where in its text a word stands; the sums of values at paths of the manifest;
+//	        collection, type, year or format (set.go); where in its text a word stands (stands.go); the sums of values at paths of the manifest;
 //	        the documents in the order of each edge of where and when they are (edges.go)
 //	tag     the tags that items have, or had, as they are compared
 //	words   FTS5 without content, of long texts alone: the label; all else that has several words. It finds what

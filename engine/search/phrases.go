@@ -10,7 +10,21 @@ import (
 
 // worded leaves in s the documents that have the words, in their labels or anywhere.
 func (a *asked) worded(ctx context.Context, s *set, part int64, in string) error {
+	if err := allWords(ctx, a, s, part, in, func(p query.Phrase) bool { return len(p) == 1 || in == keyLabel }); err != nil {
+		return err
+	}
+	if !a.inOrder || s.isEmpty() {
+		return nil
+	}
+	return a.phrased(ctx, s, part, in)
+}
+
+// allWords leaves in s the documents that have the words of some phrases.
+func allWords(ctx context.Context, a *asked, s *set, part int64, in string, of func(query.Phrase) bool) error {
 	for _, phrase := range a.Words {
+		if !of(phrase) {
+			continue
+		}
 		for i, word := range phrase {
 			if s.isEmpty() {
 				return nil
@@ -27,14 +41,8 @@ func (a *asked) worded(ctx context.Context, s *set, part int64, in string) error
 			s.and(&has)
 		}
 	}
-	if !a.inOrder || s.isEmpty() {
-		return nil
-	}
-	return a.phrased(ctx, s, part, in)
+	return nil
 }
-
-// standOf is a place, and the number of a word: as documents are added in the order of their places, marks are in that of these.
-func standOf(b []byte) uint32 { return uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 }
 
 // endOf is the last key of the words that a phrase's last one finds.
 func endOf(p query.Phrase, key string) string {
@@ -60,6 +68,11 @@ func (a *asked) phrased(ctx context.Context, s *set, part int64, in string) erro
 			}
 		}
 	}
+	if in == keyWord {
+		if err := allWords(ctx, a, &long, part, in, func(p query.Phrase) bool { return len(p) > 1 }); err != nil {
+			return err
+		}
+	}
 	if long.isEmpty() {
 		return nil
 	}
@@ -70,44 +83,63 @@ func (a *asked) phrased(ctx context.Context, s *set, part int64, in string) erro
 
 // standing leaves in s the documents in which the words of a phrase stand one after the other.
 func (a *asked) standing(ctx context.Context, s *set, part int64, p query.Phrase, in string) error {
-	var begins, goesOn []uint32 // a place, and the number of the first word: in order, as documents are added in it
+	begins, goesOn, at := a.room[0], a.room[1], a.room[2]
+	defer func() { a.room = [...][]stand{begins, goesOn, at} }()
 	for i, word := range p {
-		from, to, k := keyStand+word, "", 0
+		from, to := keyStand+word, ""
 		if i == len(p)-1 {
 			to = endOf(p, from)
 		}
 		to = max(to, pieceKey(from, lastPiece))
 		goesOn = goesOn[:0]
-		err := a.marks(ctx, part, from, to, standBytes, func(all []byte) {
-			if k > 0 && len(all) > 0 && begins[k-1]+uint32(i) >= standOf(all) {
-				k = 0 // the next word's list
+		k := 0
+		err := a.rows(ctx, "SELECT docs FROM list WHERE part=? AND key BETWEEN ? AND ?", []any{part, []byte(from), []byte(to)}, func(r *sql.Rows) (bool, error) {
+			var piece sql.RawBytes
+			err := r.Scan(&piece)
+			if err == nil {
+				at, err = appendStands(at[:0], piece)
 			}
-			for ; len(all) >= standBytes; all = all[standBytes:] {
-				at := standOf(all)
-				switch {
-				case i == 0:
-					if s.has(int(at>>8)) && (in != keyLabel || at&0xff < afterLabel) {
-						goesOn = append(goesOn, at)
-					}
-				case int(at&0xff) >= i:
-					at -= uint32(i)
-					for k < len(begins) && begins[k] < at {
-						k++
-					}
-					if k < len(begins) && begins[k] == at {
-						goesOn = append(goesOn, at)
+			if err != nil || len(at) == 0 {
+				return err == nil, err
+			}
+			if i == 0 {
+				for _, b := range at {
+					if s.has(b.place()) && (in != keyLabel || b.number() < afterLabel) {
+						goesOn = append(goesOn, b)
 					}
 				}
+				return true, nil
 			}
+			if k > 0 && begins[k-1]+stand(i) >= at[0] {
+				k = 0 // the pieces of the next word
+			}
+			for _, b := range at {
+				if b.number() < i {
+					continue
+				}
+				b -= stand(i)
+				for k < len(begins) && begins[k] < b {
+					k++
+				}
+				if k == len(begins) {
+					break
+				}
+				if begins[k] == b {
+					goesOn = append(goesOn, b)
+				}
+			}
+			return true, nil
 		})
 		if err != nil {
 			return err
 		}
-		begins, goesOn = goesOn, begins
+		if begins, goesOn = goesOn, begins; len(begins) == 0 {
+			break
+		}
 	}
 	var has set
-	for _, at := range begins {
-		has.add(int(at >> 8))
+	for _, b := range begins {
+		has.add(b.place())
 	}
 	s.and(&has)
 	return nil

@@ -20,7 +20,7 @@ import (
 )
 
 // version is of the index's form; another is built anew.
-const version = "8"
+const version = "9"
 
 // schema is the index's tables. Longitude, latitude and days are kept outward in the R*Trees,
 // which round; the lists of edges, and reach, have them as they are.
@@ -49,22 +49,11 @@ const (
 	keyAlike  = "a" // the name and size
 	keyAfter  = "u" // follows all of keyTerm
 	keyValue  = "v" // a byte of the sum of a value, for conditions: the rest of the sum, and the place, five bytes each
-	keyStand  = "o" // a word: where of its text it stands, and the place, three bytes each; in pieces
+	keyStand  = "o" // a word: where in texts it stands, in pieces (stands.go)
 	keyLong   = "f" // the documents whose text FTS5 has
 	keyEdge   = "e" // an edge, and the value of the list's first documents (edges.go)
 	keyAcross = "x" // the documents that lie across 180°
 )
-
-// standBytes are those of a place and where of its text a word stands.
-const standBytes = 3
-
-// pieceKey is the key of a list's further piece: each fits into a page. The last one has what was written behind the list.
-func pieceKey(key string, piece int) string {
-	if piece == 0 {
-		return key
-	}
-	return key + "\x00" + string([]byte{byte(piece >> 8), byte(piece)})
-}
 
 // textSum is the sum of a text at a path of the manifest; numbers in the path, which lead into lists, do not count.
 func textSum(path, text string) uint32 { return sumAt(path, "="+text) }

@@ -49,7 +49,7 @@ type filling struct {
 // wordLists is what is to be added of a word.
 type wordLists struct {
 	places, labels []uint16
-	stand          []byte
+	stands         []stand
 }
 
 // replaced is the part whose documents are replaced at present by those of the young part.
@@ -198,7 +198,7 @@ func (w *writer) mark(at int, r *row) {
 			l.labels = add(l.labels)
 		}
 		if f.stands {
-			l.stand = append(l.stand, f.at, byte(at), byte(at>>8))
+			l.stands = append(l.stands, standOf(at, f.at))
 		}
 	}
 	for _, sum := range r.sums {

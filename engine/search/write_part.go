@@ -108,8 +108,8 @@ func (w *writer) putLists(ctx context.Context) error {
 		if len(l.labels) > 0 {
 			all[keyLabel+word] = packing(l.labels)
 		}
-		if len(l.stand) > 0 {
-			w.stands(all, keyStand+word, l.stand)
+		if len(l.stands) > 0 {
+			w.stands(all, keyStand+word, l.stands)
 		}
 	}
 	for first, values := range w.values {
@@ -134,17 +134,14 @@ func (w *writer) putLists(ctx context.Context) error {
 	return nil
 }
 
-// stands puts in lists where a word stands: in as many as it takes for each to fit into a page, in the order of the documents.
-// What comes to an index that is not new goes behind all of them.
-func (w *writer) stands(all map[string][]byte, key string, b []byte) {
+// stands puts in lists where a word stands. What comes to an index that is not new goes behind all pieces.
+func (w *writer) stands(to map[string][]byte, key string, all []stand) {
 	if !w.fresh {
-		all[pieceKey(key, lastPiece)] = append(make([]byte, packBytes), b...)
+		to[pieceKey(key, lastPiece)] = packOnes(all)
 		return
 	}
-	for n := 0; len(b) > 0; n++ {
-		size := min(len(b), pieceBytes/standBytes*standBytes)
-		all[pieceKey(key, n)] = append(make([]byte, packBytes), b[:size]...)
-		b = b[size:]
+	for n := 0; len(all) > 0; n++ {
+		to[pieceKey(key, n)], all = packStands(all)
 	}
 }
 
