@@ -3,6 +3,7 @@ package search
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,6 +55,9 @@ func read(id layout.ItemID, r ledger.Records) *document {
 	d := &document{id: id, collection: m.Collection, label: ledger.Printable(m.Label), digest: digestOf(r)}
 	d.add("label", m.Label)
 	d.add("source", shownName(m.Source.Name))
+	if p := m.Source.Place; p != nil && strings.Contains(p.Path, "/") {
+		d.add("folder", shownName(path.Dir(p.Path)))
+	}
 	d.add("type", m.Type)
 	d.values("identifiers", gjson.GetBytes(r.Manifest, "identifiers"))
 	d.values("metadata", gjson.GetBytes(r.Manifest, "metadata"))

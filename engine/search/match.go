@@ -13,7 +13,7 @@ type Hit struct {
 	Item       layout.ItemID `json:"item"`
 	Collection layout.Name   `json:"collection"`
 	Label      string        `json:"label"`
-	Fields     []string      `json:"fields"` // label, identifiers.NAME, metadata.NAME, source
+	Fields     []string      `json:"fields"` // label, identifiers.NAME, metadata.NAME, source, folder
 	Files      []string      `json:"files"`  // percent-encoded: the first of them
 	More       int           `json:"moreFiles,omitempty"`
 }

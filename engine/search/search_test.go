@@ -107,6 +107,9 @@ func (l *library) manifest(id layout.ItemID) []byte {
 	m := layout.Manifest{Item: id, Version: 1, Collection: layout.Name([]string{"maps", "letters"}[l.IntN(2)]), Label: label, Lane: "normal",
 		Created: time.Now().UTC(), Source: layout.Source{Name: layout.EncodePath(words[l.IntN(len(words))])}, Metadata: metadata}
 	m.Type = []string{"", "map", "orthophoto"}[l.IntN(3)]
+	if l.large && l.IntN(3) == 0 {
+		m.Source.Place = &layout.Place{Catalog: "scans", Path: layout.EncodePath(strings.ReplaceAll(l.text(), " ", "/") + "/" + m.Source.Name)}
+	}
 	data, err := m.Encode(nil)
 	l.must(err)
 	return data
