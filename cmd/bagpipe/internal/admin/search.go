@@ -38,7 +38,7 @@ type Search struct {
 	question
 	Save   string `placeholder:"NAME" help:"Keep the question as searches/NAME.yaml."`
 	Facets bool   `help:"Count the values that the items have in common instead."`
-	Limit  int    `placeholder:"N" default:"100" help:"At most N items; 0: all."`
+	Limit  int    `placeholder:"N" default:"100" help:"At most N items, with --facets values of each kind; 0: all."`
 	JSON   bool   `name:"json" help:"Print JSON, one object a line."`
 }
 
@@ -194,13 +194,24 @@ func (c *Search) facets(ctx context.Context, e *engine.Engine, on *screen.Screen
 		return err
 	}
 	t := screen.NewTable("facet", "value", "items")
-	for _, f := range all {
+	shown, more := 0, false
+	for i, f := range all {
+		if i > 0 && f.Facet != all[i-1].Facet {
+			shown = 0
+		}
+		if shown++; c.Limit > 0 && shown > c.Limit {
+			more = true
+			continue
+		}
 		if c.JSON {
 			if err := on.JSONLine(f); err != nil {
 				return err
 			}
 		}
 		t.Row(f.Facet, f.Value, f.Items)
+	}
+	if more {
+		defer on.Talk("… and more; --limit 0 counts all")
 	}
 	switch {
 	case c.JSON:
