@@ -27,6 +27,8 @@ type news struct {
 // would take them longer.
 const fewCallers = 8
 
+const answeredAtOnce = 250
+
 func newAnnouncer(advance func(Advance)) *announcer {
 	return &announcer{advance: advance, news: make(chan news, 1), ended: make(chan struct{})}
 }
@@ -39,12 +41,27 @@ func (a *announcer) run() {
 	}
 }
 
+// tell tells of a move, and answers its callers: those of a large group in parts, as each would
+// wait for what is told of all others, and the owner then for all of them.
 func (a *announcer) tell(n news) {
-	if n.move != nil {
-		a.advance(*n.move)
-	}
-	for _, r := range n.answered {
-		close(r.done)
+	told := 0
+	for rest := n.answered; ; {
+		part := rest[:min(len(rest), answeredAtOnce)]
+		rest = rest[len(part):]
+		if n.move != nil {
+			move := *n.move
+			if move.More = len(rest) > 0; move.More {
+				move.Changes = move.Changes[:part[len(part)-1].changes]
+			}
+			move.Changes, told = move.Changes[told:], len(move.Changes)
+			a.advance(move)
+		}
+		for _, r := range part {
+			close(r.done)
+		}
+		if len(rest) == 0 {
+			break
+		}
 	}
 	if n.told != nil {
 		close(n.told)

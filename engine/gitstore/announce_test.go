@@ -117,6 +117,54 @@ func TestALargeMoveSaysThatMoreComes(t *testing.T) {
 	}
 }
 
+// The callers of a large group do not wait for what is told of the last of them.
+func TestALargeGroupIsAnsweredInParts(t *testing.T) {
+	const callers = 2*answeredAtOnce + 1
+	var (
+		parts    []Advance
+		answered atomic.Int32
+		asked    sync.WaitGroup
+		known    = map[string]bool{}
+	)
+	o := testOptions()
+	o.Advanced = func(a Advance) {
+		if len(a.Changes) == 1 && a.Changes[0].Path == "first" {
+			return
+		}
+		for end := time.Now().Add(time.Minute); int(answered.Load()) < len(known) && time.Now().Before(end); {
+			time.Sleep(time.Millisecond)
+		}
+		if int(answered.Load()) != len(known) {
+			t.Errorf("%d callers are answered, of %d that were told of", answered.Load(), len(known))
+		}
+		for _, c := range a.Changes {
+			known[c.Path] = true
+		}
+		parts = append(parts, a)
+	}
+	s := openRoot(t, initRoot(t, testOptions(), nil), o)
+	commitFile(t, s, "first", func(Reader) { // while it is made, all others come
+		for i := range callers {
+			asked.Go(func() {
+				commitFile(t, s, fmt.Sprint(i), nil)
+				answered.Add(1)
+			})
+		}
+		for len(s.owner.gather.requests) < callers {
+			time.Sleep(time.Millisecond)
+		}
+	})
+	asked.Wait()
+	if len(parts) != 3 || len(known) != callers {
+		t.Fatalf("told of %d files in %d parts", len(known), len(parts))
+	}
+	for i, a := range parts {
+		if a.More != (i < 2) || a.From != parts[0].From || a.To != parts[0].To {
+			t.Errorf("part %d: from %s to %s, more %v", i, a.From, a.To, a.More)
+		}
+	}
+}
+
 // While its user is patient the store waits for more edits to share a group, but not
 // when the user stops being so, and never long.
 func TestAPatientUserIsHeldForOthers(t *testing.T) {

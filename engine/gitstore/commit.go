@@ -65,6 +65,8 @@ type request struct {
 	err   error
 	done  chan struct{} // closed when hash and err are set
 
+	changes int // of its group, up to its own
+
 	broken bool // its edit failed half way, and is left out
 	alone  bool // what follows on it failed half way, and is left out
 }

@@ -114,13 +114,13 @@ func (o *owner) build(reqs []*request) (*built, int, error) {
 		if o.builder.Size() > maxGroupBytes {
 			return b, i, nil
 		}
-		if r.apply == nil || r.err != nil && r.broken {
-			continue
+		if r.apply != nil && (r.err == nil || !r.broken) {
+			r.hash, r.err = Hash{}, nil
+			if err := o.buildOne(b, r); err != nil {
+				return nil, len(reqs), err
+			}
 		}
-		r.hash, r.err = Hash{}, nil
-		if err := o.buildOne(b, r); err != nil {
-			return nil, len(reqs), err
-		}
+		r.changes = len(b.changes)
 	}
 	return b, len(reqs), nil
 }

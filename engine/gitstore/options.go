@@ -98,9 +98,9 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// Advance is one move of the branch. A very large foreign one arrives in several calls
-// with the same From and To: More is set in all but the last, and after an error between
-// them the move is told from its beginning.
+// Advance is one move of the branch. A large one arrives in several calls with the same From and
+// To: More is set in all but the last, and after an error between those of a foreign one the
+// move is told from its beginning.
 type Advance struct {
 	From, To Hash
 	Changes  []FileChange

@@ -129,7 +129,7 @@ func (s *Store) advance(a Advance) {
 		s.opts.Advanced(a)
 	}
 	if s.follower != nil {
-		s.follower.Add(a.From, a.To, a.Changes)
+		s.follower.Add(a.From, a.To, a.Changes, a.More)
 	}
 }
 

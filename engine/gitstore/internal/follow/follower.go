@@ -47,6 +47,7 @@ type Follower struct {
 	busy    *pending // is being written
 	done    bool     // no change will be added any more
 	tip     odb.Hash // of the move of the branch added last
+	half    bool     // more changes of that move will be added
 	lost    lost
 	room    room
 	turn    turn
@@ -109,8 +110,9 @@ func (f *Follower) lose(since odb.Hash) {
 	f.changed.Broadcast()
 }
 
-// Add queues the changes of one move of the branch. It waits while the backlog is full.
-func (f *Follower) Add(from, to odb.Hash, changes []Change) {
+// Add queues the changes of one move of the branch, or, before its last ones, some of them. It
+// waits while the backlog is full.
+func (f *Follower) Add(from, to odb.Hash, changes []Change, more bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for f.backlog.full(1) && f.room.err == nil && !f.lost.working {
@@ -120,7 +122,7 @@ func (f *Follower) Add(from, to odb.Hash, changes []Change) {
 		f.lose(f.backlog.oldest().from)
 	}
 	f.backlog.seq++
-	f.tip = to
+	f.tip, f.half = to, more
 	for _, c := range changes {
 		switch {
 		case f.lost.yes || !f.o.Wants(c.Path):

@@ -40,7 +40,9 @@ func (f *Follower) Run() {
 			f.end()
 			return
 		default:
-			f.mark.reached(f.tip)
+			if !f.half {
+				f.mark.reached(f.tip)
+			}
 			f.changed.Wait()
 		}
 	}
