@@ -4,12 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"bagpipe/layout/disk"
 )
 
 func followItems(o Options) Options {
@@ -405,6 +411,88 @@ func TestANewFolderAppearsWhole(t *testing.T) {
 		}
 		if _, err := os.Lstat(temp(name)); err == nil {
 			t.Errorf("what a crash left of %s is there still", name)
+		}
+	}
+}
+
+// waitsForAnother lets a folder be made below a path only while another one is.
+type waitsForAnother struct {
+	disk.FS
+	below string
+	in    atomic.Int32 // such folders being made
+	once  sync.Once
+	met   chan struct{} // closed when two were made at once
+}
+
+func (w *waitsForAnother) Mkdir(name string, perm fs.FileMode) error {
+	if strings.HasPrefix(name, w.below) && strings.HasSuffix(name, ".tmp") {
+		defer w.in.Add(-1)
+		if w.in.Add(1) == 2 {
+			w.once.Do(func() { close(w.met) })
+		}
+		select {
+		case <-w.met:
+		case <-time.After(5 * time.Second):
+		}
+	}
+	return w.FS.Mkdir(name, perm)
+}
+
+// The files of several new folders are written side by side.
+func TestFoldersAreWrittenSideBySide(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	o := followItems(testOptions())
+	root := initRoot(t, o, nil)
+	machine := &waitsForAnother{FS: disk.OS{}, below: filepath.Join(root, "items"), met: make(chan struct{})}
+	o.FS = machine
+	s := openRoot(t, root, o)
+	files := map[string][]byte{}
+	for i := range 4 {
+		files[fmt.Sprintf("items/%d/a.json", i)], files[fmt.Sprintf("items/%d/b.json", i)] = []byte("a"), []byte("b")
+	}
+	if _, err := s.Commit(context.Background(), func(Reader) (*Change, error) { return &Change{Files: files, Message: "four"}, nil }); err != nil {
+		t.Fatal(err)
+	}
+	caughtUp(t, s)
+	select {
+	case <-machine.met:
+	default:
+		t.Error("one folder was made after the other")
+	}
+	for path, want := range files {
+		if got := file(t, root, path); got != string(want) {
+			t.Errorf("%s: %q", path, got)
+		}
+	}
+}
+
+// What is deleted is gone before what takes its place is written, in whatever folders the files are.
+func TestWhatTakesThePlaceOfAFileIsWrittenAfterIt(t *testing.T) {
+	o := followItems(testOptions())
+	root := initRoot(t, o, nil)
+	s := openRoot(t, root, o)
+	const at, below = "items/x.json", "items/x.json/below.json"
+	for round := range 20 {
+		for _, files := range []map[string][]byte{
+			{at: []byte("file"), "items/a.json": []byte("a")},
+			{at: nil, "items/b/b.json": []byte("b")},
+			{below: []byte("below"), below + ".json": []byte("more")},
+			{below: nil, below + ".json": nil, "items/b/c.json": []byte("c")},
+			{at: []byte("again")},
+		} {
+			if _, err := s.Commit(context.Background(), func(Reader) (*Change, error) { return &Change{Files: files, Message: "turn"}, nil }); err != nil {
+				t.Fatal(err)
+			}
+			if files[below] != nil && round%2 == 0 { // else all come together
+				caughtUp(t, s)
+				if got := file(t, root, below); got != "below" {
+					t.Fatalf("round %d: %s: %q", round, below, got)
+				}
+			}
+		}
+		caughtUp(t, s)
+		if got := file(t, root, at); got != "again" {
+			t.Fatalf("round %d: %s: %q", round, at, got)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package follow
 
 import (
 	"path"
+	"slices"
 
 	"bagpipe/engine/gitstore/internal/odb"
 )
@@ -11,6 +12,8 @@ const (
 	maxBytes = 24 << 20
 
 	mostOfFolder = 16 // files that are written together
+	mostFolders  = 16 // that are written side by side
+	mostWriters  = 4
 )
 
 // pending is a file that is to be written.
@@ -70,13 +73,43 @@ func (b *backlog) take() (at string, p *pending) {
 	return at, p
 }
 
-// takeFolder gives the oldest file, and those of its folder that are queued right behind it, and forgets them.
-func (b *backlog) takeFolder() (paths []string, files []*pending) {
-	for len(paths) == 0 || len(paths) < mostOfFolder && b.batch > 0 && path.Dir(b.queue[0]) == path.Dir(paths[0]) {
-		at, p := b.take()
-		paths, files = append(paths, at), append(files, p)
+// folder is files of one folder, and how writing each of them ended.
+type folder struct {
+	paths []string
+	files []*pending
+	errs  []error
+}
+
+// removes reports whether a file is to be deleted: what is written after it may stand in its place.
+func (d *folder) removes() bool {
+	return slices.ContainsFunc(d.files, func(p *pending) bool { return p.deleted })
+}
+
+// takeFolders gives the oldest files of the batch, as many folders as can be written side by side, and forgets them.
+func (b *backlog) takeFolders() (folders []folder) {
+	taken := map[string]bool{}
+	for len(folders) < mostFolders && b.batch > 0 && !taken[path.Dir(b.queue[0])] {
+		if len(folders) > 0 && b.oldest().deleted {
+			break
+		}
+		d := b.takeFolder()
+		folders = append(folders, d)
+		if d.removes() {
+			break
+		}
+		taken[path.Dir(d.paths[0])] = true
 	}
-	return paths, files
+	return folders
+}
+
+// takeFolder gives the oldest file, and those of its folder that are queued right behind it, and forgets them.
+func (b *backlog) takeFolder() (d folder) {
+	for len(d.paths) == 0 || len(d.paths) < mostOfFolder && b.batch > 0 && path.Dir(b.queue[0]) == path.Dir(d.paths[0]) {
+		at, p := b.take()
+		d.paths, d.files = append(d.paths, at), append(d.files, p)
+	}
+	d.errs = make([]error, len(d.files))
+	return d
 }
 
 func (b *backlog) clear() {

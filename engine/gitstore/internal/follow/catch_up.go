@@ -11,7 +11,7 @@ import (
 const maxRefused = 3 // times a full disk takes nothing until CaughtUp gives up
 
 // pressed reports whether the backlog should be written at once.
-func (f *Follower) pressed() bool { return f.waiters > 0 || f.done || f.backlog.full(2) }
+func (f *Follower) pressed() bool { return f.waiters > 0 || f.done || f.backlog.full(8) }
 
 func (f *Follower) press() {
 	select {

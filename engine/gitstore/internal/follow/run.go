@@ -4,7 +4,10 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -64,26 +67,34 @@ func (f *Follower) linger() {
 	f.backlog.batch = len(f.backlog.queue)
 }
 
-// step writes the oldest pending file, and what comes with it to the same folder, without the lock.
+// step writes the oldest pending files without the lock, several folders side by side.
 func (f *Follower) step() {
-	paths, files := f.backlog.takeFolder()
-	f.busy = files[0]
-	f.mark.reached(files[0].from)
+	folders := f.backlog.takeFolders()
+	first := folders[0].files[0]
+	f.busy = first
+	f.mark.reached(first.from)
 	f.mu.Unlock()
-	errs := make([]error, len(files))
-	if !f.files.writeFolder(paths, files) {
-		for i, p := range files {
-			errs[i] = f.files.write(paths[i], p)
-		}
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(len(folders), mostWriters, runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			for i := next.Add(1) - 1; int(i) < len(folders); i = next.Add(1) - 1 {
+				f.files.writeAll(&folders[i])
+			}
+		})
 	}
+	wg.Wait()
 	f.mu.Lock()
 	f.busy = nil
-	if errors.Join(errs...) == nil {
-		f.room.err = nil
+	failed, again := false, false
+	for _, d := range slices.Backward(folders) { // so that those put back are in order
+		for i, p := range slices.Backward(d.files) {
+			failed = failed || d.errs[i] != nil
+			again = f.wrote(d.paths[i], p, d.errs[i]) || again
+		}
 	}
-	again := false
-	for i, p := range slices.Backward(files) { // so that those put back are in order
-		again = f.wrote(paths[i], p, errs[i]) || again
+	if !failed {
+		f.room.err = nil
 	}
 	f.changed.Broadcast()
 	if again {

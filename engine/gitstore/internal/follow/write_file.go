@@ -9,7 +9,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -49,11 +48,21 @@ func (w *writer) write(path string, p *pending) error {
 	return w.replace(name, p.data, w.swapIn)
 }
 
-// writeFolder writes the files of a folder that is not there yet, which gets its name when they are in it. Where
+// writeAll writes the files of a folder, and says of each how it ended.
+func (w *writer) writeAll(d *folder) {
+	if w.writeNew(d) {
+		return
+	}
+	for i, p := range d.files {
+		d.errs[i] = w.write(d.paths[i], p)
+	}
+}
+
+// writeNew writes the files of a folder that is not there yet, which gets its name when they are in it. Where
 // it is there, or that cannot be done, nothing is. A crash may leave the temporary folder as replace may a file.
-func (w *writer) writeFolder(paths []string, files []*pending) (done bool) {
-	dir := filepath.Join(w.repo.Root, filepath.FromSlash(path.Dir(paths[0])))
-	if len(files) == 1 || slices.ContainsFunc(files, func(p *pending) bool { return p.deleted }) {
+func (w *writer) writeNew(d *folder) (done bool) {
+	dir := filepath.Join(w.repo.Root, filepath.FromSlash(path.Dir(d.paths[0])))
+	if len(d.files) == 1 || d.removes() {
 		return false
 	}
 	if _, err := w.repo.FS.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
@@ -61,9 +70,9 @@ func (w *writer) writeFolder(paths []string, files []*pending) (done bool) {
 	}
 	temp := tempOf(dir)
 	err := w.mkdirEmpty(temp)
-	for i, p := range files {
+	for i, p := range d.files {
 		if err == nil {
-			err = w.writeTemp(filepath.Join(temp, path.Base(paths[i])), p.data)
+			err = w.writeTemp(filepath.Join(temp, path.Base(d.paths[i])), p.data)
 		}
 	}
 	if err == nil {
