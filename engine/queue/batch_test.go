@@ -144,7 +144,10 @@ func TestALargeBatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const n = 5_000
+	n := 5_000
+	if testing.Short() {
+		n = 1000
+	}
 	w, x, random := &world{plan: d}, newIndex(), rand.New(rand.NewSource(1))
 	x.SetBatch("b", true)
 	put := func(i int) {

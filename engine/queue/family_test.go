@@ -362,7 +362,10 @@ func TestAControlOverAFamily(t *testing.T) {
 // Thousands of children go through their pool, each once, however they are put.
 func TestALargeFamily(t *testing.T) {
 	random := rand.New(rand.NewSource(1))
-	const n = 5_000
+	n := 5_000
+	if testing.Short() {
+		n = 1000
+	}
 	y := newNursery(t, "    parentLast: true\n    poolSize: 50\n    siblings: stop\n", random, n)
 	y.x.Put(y.parentItem())
 	for i := range n {
