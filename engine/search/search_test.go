@@ -260,7 +260,7 @@ func (l *library) same(queries int) {
 func TestIndexIsTheScan(t *testing.T) {
 	items, queries := 250, 40
 	if testing.Short() {
-		items, queries = 60, 15
+		items, queries = 60, 8
 	}
 	if os.Getenv("BAGPIPE_SOAK") != "" {
 		items, queries = 3000, 10_000/7+1 // asked seven times

@@ -56,7 +56,11 @@ func TestSearchAnswersBeforeChangesAreTakenIn(t *testing.T) {
 	if docs, replaced := young(); docs != 0 || replaced != 0 {
 		t.Errorf("the young part still has %d documents in place of those of %d parts", docs, replaced)
 	}
-	l.same(40)
+	if testing.Short() {
+		l.same(10)
+	} else {
+		l.same(40)
+	}
 	if l.built != 0 {
 		t.Errorf("the index was built %d times", l.built)
 	}
