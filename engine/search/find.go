@@ -224,29 +224,19 @@ func (a *asked) having(ctx context.Context, s *set, part int64, from, to string)
 
 // valued adds the documents of a part that have a value with a sum.
 func (a *asked) valued(ctx context.Context, s *set, part int64, sum uint32) error {
-	return a.marks(ctx, part, keyValue+string([]byte{byte(sum)}), "", 5, func(all []byte) {
-		for ; len(all) >= 5; all = all[5:] {
-			if b := all[:5]; b[0] == byte(sum>>8) && b[1] == byte(sum>>16) && b[2] == byte(sum>>24) {
-				s.add(int(b[3]) | int(b[4])<<8)
-			}
-		}
-	})
-}
-
-// marks visits what each of the lists of a part has whose key is from one to another, so many bytes a mark; to "": that of one key.
-func (a *asked) marks(ctx context.Context, part int64, from, to string, size int, visit func([]byte)) error {
-	if to == "" {
-		to = from
-	}
 	var packed sql.RawBytes
-	return a.rows(ctx, "SELECT docs FROM list WHERE part=? AND key BETWEEN ? AND ?", []any{part, []byte(from), []byte(to)}, func(r *sql.Rows) (bool, error) {
+	return a.rows(ctx, "SELECT docs FROM list WHERE part=? AND key=?", []any{part, []byte(keyValue + string([]byte{byte(sum)}))}, func(r *sql.Rows) (bool, error) {
 		if err := r.Scan(&packed); err != nil {
 			return false, err
 		}
-		if len(packed) < packBytes || (len(packed)-packBytes)%size != 0 {
+		if len(packed) < packBytes || (len(packed)-packBytes)%5 != 0 {
 			return false, errOther
 		}
-		visit(packed[packBytes:])
+		for all := packed[packBytes:]; len(all) > 0; all = all[5:] {
+			if all[0] == byte(sum>>8) && all[1] == byte(sum>>16) && all[2] == byte(sum>>24) {
+				s.add(int(all[3]) | int(all[4])<<8)
+			}
+		}
 		return true, nil
 	})
 }
