@@ -44,7 +44,7 @@ func (b *bench) killedAt(kind string, n int, args ...string) bool {
 	if err != nil {
 		b.t.Skip(err)
 	}
-	cmd := exec.Command(strace, append([]string{"-f", "--seccomp-bpf", "-qq", "-o", os.DevNull, "-e", "trace=" + kind, "-e", fmt.Sprintf("inject=%s:signal=KILL:when=%d", kind, n),
+	cmd := exec.Command(strace, append([]string{"-f", "-qq", "-o", os.DevNull, "-e", "trace=" + kind, "-e", fmt.Sprintf("inject=%s:signal=KILL:when=%d", kind, n),
 		"bagpipe", "-C", b.dir}, args...)...)
 	cmd.Env = b.env
 	out, err := cmd.CombinedOutput()
