@@ -496,3 +496,20 @@ func TestWhatTakesThePlaceOfAFileIsWrittenAfterIt(t *testing.T) {
 		}
 	}
 }
+
+// What one process committed that ended while another one followed is shown when that one ends,
+// though it never looked at the branch again.
+func TestTheLastOneShowsWhatWasCommittedMeanwhile(t *testing.T) {
+	o := followItems(testOptions())
+	root := initRoot(t, o, nil)
+	first, second := openRoot(t, root, o), openRoot(t, root, o)
+	put(t, second, "items/a.json", "a")
+	for _, s := range []*Store{second, first} {
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := file(t, root, "items/a.json"); got != "a" {
+		t.Errorf("items/a.json: %q", got)
+	}
+}

@@ -204,9 +204,39 @@ func (f *Follower) end() {
 		f.writeMissed()
 	}
 	f.mark.atEnd(f.tip, f.turn.held && !f.lost.yes)
+	f.unlock()
+	if f.turn.held {
+		f.writeLate()
+	}
+}
+
+func (f *Follower) unlock() {
 	if err := f.turn.lock.Unlock(); err != nil {
 		f.o.Repo.Log.Warn("unlock", "file", f.turn.lock.Path(), "error", err)
 	}
+}
+
+// writeLate writes what another process committed after this one looked last: that one may have
+// ended while this one still followed, and left it to it.
+func (f *Follower) writeLate() {
+	tip, err := f.o.Tip()
+	if err != nil || tip == f.tip {
+		return
+	}
+	if ok, err := f.turn.lock.TryLock(); err != nil || !ok {
+		return // another process follows, and goes on from the mark
+	}
+	defer f.unlock()
+	err = trees.DiffCommits(f.o.Repo.DB, f.tip, tip, func(path string, blob odb.Hash) error {
+		if !f.o.Wants(path) {
+			return nil
+		}
+		return f.files.bringInLine(path, blob)
+	})
+	if err != nil {
+		f.o.Repo.Log.Warn("write followed files at the end; the next start will", "error", err)
+	}
+	f.mark.atEnd(tip, err == nil && !f.lost.yes)
 }
 
 func (f *Follower) writeMissed() {
