@@ -29,6 +29,9 @@ type policy struct {
 	root  string
 	clock *fixedClock
 
+	real  bool              // the clock is that of this machine
+	works func(*steps.Call) // side by side; nil: nothing
+
 	mu    sync.Mutex // guards the rest
 	calls map[string]int
 	says  func(label string, call int) error
@@ -57,6 +60,9 @@ func (p *policy) options() engine.Options {
 	defer p.mu.Unlock()
 	p.rand++
 	o := fixedOptions(p.clock)
+	if p.real {
+		o.Now = time.Now
+	}
 	o.ID = layout.EngineID(fmt.Sprintf("%08x", p.rand))
 	o.Host.PID = os.Getpid()
 	o.Robots = map[layout.Name]steps.Builtin{"trial": {Robot: p}}
@@ -68,6 +74,9 @@ func (p *policy) options() engine.Options {
 
 // Run is the robot.
 func (p *policy) Run(_ context.Context, c *steps.Call) (steps.Result, error) {
+	if p.works != nil {
+		p.works(c)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.calls[c.Label]++
@@ -112,6 +121,8 @@ func (p *policy) control() gjson.Result {
 }
 
 func (p *policy) all() (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for _, c := range p.calls {
 		n += c
 	}

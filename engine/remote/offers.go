@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 // offer is a step that was taken from the queue and waits for a worker.
 type offer struct {
 	id       string
+	serial   int // in the order in which steps were taken from the queue
 	demand   demand
 	work     *attempt.Away
 	quick    bool // what its robot is given is soon prepared
@@ -151,7 +153,7 @@ func (r *Remote) Offer(w *attempt.Away, id queue.StepID, s *state.Step) {
 	r.mu.Lock()
 	fresh := r.aim(d)
 	r.serial++
-	o := &offer{id: r.epoch + "." + strconv.Itoa(r.serial), demand: d, work: w, quick: quick, since: r.rooms.Now()}
+	o := &offer{id: r.epoch + "." + strconv.Itoa(r.serial), serial: r.serial, demand: d, work: w, quick: quick, since: r.rooms.Now()}
 	closing := r.closing
 	if !closing {
 		r.offers[o.id] = o
@@ -260,16 +262,19 @@ func (r stream) publish(ctx context.Context) (err error) {
 	var sent []*offer
 	classes, epoch := map[string]bool{}, r.epoch
 	for _, o := range r.offers {
-		if !o.sent.IsZero() {
-			continue
+		if o.sent.IsZero() {
+			sent = append(sent, o)
 		}
+	}
+	slices.SortFunc(sent, func(a, b *offer) int { return a.serial - b.serial })
+	for _, o := range sent {
 		data, err := wire.Encode(wire.Offer{Head: wire.Now(), ID: o.id, Epoch: epoch})
 		if err != nil {
 			r.mu.Unlock()
 			return err
 		}
 		o.sent, classes[o.demand.class] = r.rooms.Now(), true
-		messages, sent = append(messages, bus.Message{Class: o.demand.class, Data: data}), append(sent, o)
+		messages = append(messages, bus.Message{Class: o.demand.class, Data: data})
 	}
 	r.mu.Unlock()
 	var places []uint64
