@@ -34,15 +34,16 @@ func (c *Panel) tally(ref state.Ref) *tally {
 	return t
 }
 
-// Count adds ends; it answers true when those of all items must be added again.
-func (c *Panel) Count(ref state.Ref, step *state.Step, item layout.ItemID, run string, ends []queue.End) (again bool) {
+// Count adds ends; it answers true when those of all items must be added again. own reports whether attempts with an identifier
+// are this engine's: those of the workers that it lent to are.
+func (c *Panel) Count(ref state.Ref, step *state.Step, item layout.ItemID, run string, ends []queue.End, own func(layout.EngineID) bool) (again bool) {
 	now := c.deployed(ref.Workflow, step)
 	threshold := now.Threshold
 	if threshold == nil || now.CountsPer() == state.PerInstance {
 		return false
 	}
 	if now.CountsPer() == state.PerEngine {
-		ends = slices.DeleteFunc(slices.Clone(ends), func(e queue.End) bool { return e.Attempt.Engine != c.ledger.ID })
+		ends = slices.DeleteFunc(slices.Clone(ends), func(e queue.End) bool { return !own(e.Attempt.Engine) })
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,19 +16,19 @@ func (ke *Keeper) NoteEnds(index *queue.Index, it *queue.Item) {
 		}
 		step := &run.Plan.Steps[i]
 		ref := control.RefOf(run.Name, layout.Name(step.Name))
-		if ke.control.Count(ref, step, it.ID, run.Name, run.Steps[i].Ends) {
+		if ke.control.Count(ref, step, it.ID, run.Name, run.Steps[i].Ends, own(ke)) {
 			for other := range index.With(queue.Ending) {
-				recount(ke.control, ref, other)
+				recount(ke, ref, other)
 			}
 		}
 	}
 }
 
 // recount counts an item's ends of one step.
-func recount(panel *control.Panel, ref state.Ref, it *queue.Item) {
+func recount(ke *Keeper, ref state.Ref, it *queue.Item) {
 	for run, i := range it.Steps() {
 		if step := &run.Plan.Steps[i]; len(run.Steps[i].Ends) > 0 && control.RefOf(run.Name, layout.Name(step.Name)) == ref {
-			panel.Count(ref, step, it.ID, run.Name, run.Steps[i].Ends)
+			ke.control.Count(ref, step, it.ID, run.Name, run.Steps[i].Ends, own(ke))
 		}
 	}
 }
