@@ -128,15 +128,19 @@ type lessees struct {
 	last  map[string]string // by step, the attempt that was granted last
 	took  []wire.Held       // whose ends were acknowledged
 	hands []*hand
+	early []*hand // those that are there before the engine looks at a step
 }
 
 // hand is one worker.
 type hand struct {
-	name  layout.Name
-	id    layout.EngineID
-	slots int // 0: 4
-	holds []wire.Held
-	stale []wire.Held // it was told that these are not its
+	name    layout.Name
+	id      layout.EngineID
+	slots   int    // 0: 4
+	version string // of its robot
+	holds   []wire.Held
+	stale   []wire.Held // it was told that these are not its
+
+	classes []string // that it is to pull from
 }
 
 func (w *lessees) begin() {
@@ -148,6 +152,9 @@ func (w *lessees) begin() {
 	w.remote, err = e.Workers(remote.Place{Root: w.root, ID: e.ID(), Broker: w.lane, Restart: func() error { return nil }, Secret: bytes.Repeat([]byte{7}, 32),
 		Start: func(context.Context, *remote.Remote) (func(), error) { return func() {}, nil }, Twice: func(layout.Name) bool { return false }}, func(string) {})
 	w.must(err)
+	for _, h := range w.early {
+		w.hello(h)
+	}
 	go func() {
 		_, err := e.Run(ctx, engine.RunOptions{Parallel: 1, Watch: true, Workers: w.remote})
 		w.ended <- err
@@ -170,7 +177,8 @@ func (w *lessees) say(h *hand, verb string, m, answer wire.Message) {
 
 func (w *lessees) hello(h *hand) {
 	var welcome wire.Welcome
-	w.say(h, wire.VerbHello, wire.Hello{Head: wire.Now(), Name: h.name, Engine: h.id, Machine: wire.Machine{Host: "far", PID: 1}, Slots: cmp.Or(h.slots, 4), Robots: []wire.Robot{{Name: "far-robot"}}}, &welcome)
+	w.say(h, wire.VerbHello, wire.Hello{Head: wire.Now(), Name: h.name, Engine: h.id, Machine: wire.Machine{Host: "far", PID: 1}, Slots: cmp.Or(h.slots, 4), Robots: []wire.Robot{{Name: "far-robot", Version: h.version}}}, &welcome)
+	h.classes = welcome.Orders.Classes
 }
 
 func (w *lessees) claim(h *hand, n int, keep bool) {

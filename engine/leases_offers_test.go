@@ -2,6 +2,9 @@ package engine_test
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -67,5 +70,34 @@ func TestOffersAreBoundedAndMadeAnew(t *testing.T) {
 		t.Error("an offer of the stream before was granted")
 	}
 	w.await("a grant", func() bool { w.claim(small, 0, false); return len(small.holds) == 1 })
+	w.end()
+}
+
+// A step whose placement asks for a version of its program goes to workers that have it, and its attempt names it.
+func TestWhichVersionOfARobot(t *testing.T) {
+	w := newLessees(t, 1)
+	file := filepath.Join(w.root, "bagpipe.yaml")
+	settings, err := os.ReadFile(file)
+	w.must(err)
+	w.must(os.WriteFile(file, bytes.Replace(settings, []byte("{only: true}"), []byte(`{only: true, version: "4.2"}`), 1), 0o644))
+	w.begin()
+	older, newer := &hand{name: "older", id: "0000abc0", version: "4.1"}, &hand{name: "newer", id: "0000abc1", version: "4.2"}
+	w.hello(older)
+	w.hello(newer)
+	w.await("an offer", func() bool { n, _ := w.lane.standing(); return n == 1 })
+	w.hello(older) // the engine knows by now what is asked for
+	w.hello(newer)
+	if w.claim(older, 0, true); len(older.holds) != 0 || len(older.classes) != 0 {
+		t.Errorf("the older version is granted %v, and pulls from %v", older.holds, older.classes)
+	}
+	w.await("a grant", func() bool { w.claim(newer, 0, false); return len(newer.holds) == 1 })
+	if len(newer.classes) != 1 {
+		t.Errorf("the newer version pulls from %v", newer.classes)
+	}
+	w.finish(newer.holds[0])
+	w.await("the end", func() bool { return w.completed() == 1 })
+	if record := git(t, w.root, "grep", "-h", `"version": "4.2"`, "main", "--", "items"); strings.Count(record, "4.2") != 1 {
+		t.Errorf("the version in the records: %q", record)
+	}
 	w.end()
 }

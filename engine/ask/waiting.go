@@ -343,7 +343,7 @@ func (re *Reasons) unmet(run *queue.Run, i int) string {
 		return ""
 	}
 	s, served := re.workers()
-	return p.WantOf(step).Unmet(s, served)
+	return p.WantOf(step, s.Build).Unmet(s, served)
 }
 
 // workers gives what the engine that serves workers told last; served is false where none

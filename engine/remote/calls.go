@@ -149,7 +149,7 @@ func (r transfer) list(ctx context.Context, dir string, send []string, call *wir
 }
 
 // robotName is by which name workers know who does a step.
-func robotName(s *state.Step) layout.Name { return demandOf(s, noPlacement).Robot }
+func robotName(s *state.Step) layout.Name { return demandOf(s, noPlacement, "").Robot }
 
 // sums remembers the digests of files that have not changed since.
 type sums struct {

@@ -64,7 +64,7 @@ func (r *Remote) May(id queue.StepID, s *state.Step) Where {
 	if !ok || settings.StaysHere(s, r.rooms.Robots, now.Asks()) != "" {
 		return Here
 	}
-	d := demandOf(s, p)
+	d := demandOf(s, p, r.rooms.Version)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	free, able := r.free(d)
@@ -136,7 +136,7 @@ func (r *Remote) unavailable(w *attempt.Away, d demand) {
 // Offer puts a step on offer that May said is to be done away.
 func (r *Remote) Offer(w *attempt.Away, id queue.StepID, s *state.Step) {
 	p, _ := r.rooms.Settings.Current().Settings.Workers.Placed(id.Workflow, string(id.Step))
-	d := demandOf(s, p)
+	d := demandOf(s, p, r.rooms.Version)
 	r.mu.Lock()
 	_, able := r.free(d)
 	gone := r.given(d, able)

@@ -23,6 +23,11 @@ func TestRefusedMessagesAreCounted(t *testing.T) {
 	}
 	r.Answer("w", "dance", []byte(`{"v":1}`))
 	r.Answer("other", wire.VerbHello, []byte(`{"v":1,"name":"w"}`)) // another's name
+	long := hello
+	long.Robots = []wire.Robot{{Name: "ocr", Version: strings.Repeat("9", mostVersion+1)}}
+	if welcome := (gate{r}).hello("w", long); !strings.Contains(welcome.Refused, "a version of 101 bytes of robot ocr") {
+		t.Errorf("refused: %q", welcome.Refused)
+	}
 	late := httptest.NewRequest(http.MethodGet, "/"+l.held.Path()+"/call", nil)
 	late.Header.Set("Authorization", "Bearer forged")
 	r.Handler().ServeHTTP(httptest.NewRecorder(), late)
@@ -30,7 +35,7 @@ func TestRefusedMessagesAreCounted(t *testing.T) {
 	if (gate{r}).hello("w", hello).Refused != "" || r.beat("w", wire.Beat{Head: wire.Now(), Engine: "5c1e9a70", State: StateReady}).Unknown {
 		t.Error("the worker is not taken any more")
 	}
-	if s := r.status(); s.Refused != 9 || s.Workers[0].Refused != 7 {
-		t.Errorf("%d were refused, %d of the worker's; want 9 and 7", s.Refused, s.Workers[0].Refused)
+	if s := r.status(); s.Refused != 10 || s.Workers[0].Refused != 8 {
+		t.Errorf("%d were refused, %d of the worker's; want 10 and 8", s.Refused, s.Workers[0].Refused)
 	}
 }

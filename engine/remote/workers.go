@@ -54,15 +54,25 @@ type demand struct {
 	class string
 }
 
-// demandOf gives what a placed step asks for.
-func demandOf(s *state.Step, p settings.Placement) demand {
-	want := p.WantOf(s)
+// demandOf gives what a placed step asks for of an engine of this build.
+func demandOf(s *state.Step, p settings.Placement, build string) demand {
+	want := p.WantOf(s, build)
 	return demand{want, p, want.Class()}
 }
 
 // meets reports whether a worker may do what is asked.
 func (w *worker) meets(d demand, version string) bool {
 	return d.Want.Met(w.Name, w.Build, version, w.Labels, w.Robots)
+}
+
+// versionOf is that of the robot which does what is asked: of a program what its worker tells, if it does, else the worker's build.
+func (w *worker) versionOf(want wire.Want) string {
+	for _, o := range w.Robots {
+		if o.Name == want.Robot && !o.Builtin && !want.Builtin && o.Version != "" {
+			return o.Version
+		}
+	}
+	return w.Build
 }
 
 // guest is how a worker is shown among the engines: its name, and its host.
@@ -127,6 +137,9 @@ func robotsText(robots []wire.Robot) (text string) {
 
 const mostWorkers, mostSlots, mostRobots = 1000, 10_000, 100
 
+// mostVersion bounds the bytes of a version: each attempt's record has one.
+const mostVersion = 100
+
 // refusal says why a worker is not wanted.
 func (r gate) refusal(name layout.Name, h wire.Hello) string {
 	if h.Name != name {
@@ -142,6 +155,12 @@ func (r gate) refusal(name layout.Name, h wire.Hello) string {
 		if _, err := layout.ParseName(string(o.Name)); err != nil {
 			return "a robot's name: " + err.Error()
 		}
+		if len(o.Version) > mostVersion {
+			return fmt.Sprintf("a version of %d bytes of robot %s: expected at most %d", len(o.Version), o.Name, mostVersion)
+		}
+	}
+	if len(h.Build) > mostVersion {
+		return fmt.Sprintf("a build of %d bytes: expected at most %d", len(h.Build), mostVersion)
 	}
 	r.mu.Lock()
 	before := r.workers[name]
@@ -223,7 +242,7 @@ func (r *Remote) findDemands() bool {
 				continue
 			}
 			if p, ok := now.Settings.Workers.Placed(d.Name, s.Name); ok && settings.StaysHere(s, r.rooms.Robots, now.Asks()) == "" {
-				want := demandOf(s, p)
+				want := demandOf(s, p, r.rooms.Version)
 				found[want.class] = want
 			}
 		}

@@ -25,14 +25,15 @@ type WorkerSettings struct {
 
 // Placement says which workers may do a step.
 type Placement struct {
-	Labels map[string]string `yaml:"labels"` // that a worker must have, all
-	Name   string            `yaml:"name"`   // of the worker; "": any
-	Only   bool              `yaml:"only"`   // never on the engine's machine
-	Send   []string          `yaml:"send"`   // folders: source, content, derived; none: all three
-	Lease  layout.Duration   `yaml:"lease"`
-	Wait   layout.Duration   `yaml:"wait"`  // for a worker that could do it; then the step is not available. 0: without end
-	Alone  bool              `yaml:"alone"` // the robot acts outside: it is ended where the engine is not heard
-	Leased bool              `yaml:"-"`     // lease was given for this step
+	Labels  map[string]string `yaml:"labels"`  // that a worker must have, all
+	Name    string            `yaml:"name"`    // of the worker; "": any
+	Version string            `yaml:"version"` // of the program, as its worker tells it; "": any
+	Only    bool              `yaml:"only"`    // never on the engine's machine
+	Send    []string          `yaml:"send"`    // folders: source, content, derived; none: all three
+	Lease   layout.Duration   `yaml:"lease"`
+	Wait    layout.Duration   `yaml:"wait"`  // for a worker that could do it; then the step is not available. 0: without end
+	Alone   bool              `yaml:"alone"` // the robot acts outside: it is ended where the engine is not heard
+	Leased  bool              `yaml:"-"`     // lease was given for this step
 }
 
 const (
@@ -59,9 +60,13 @@ func (s *WorkerSettings) Placed(workflow, step string) (p Placement, ok bool) {
 // MostLost is how many attempts in a row may be lost with their workers.
 func (s *WorkerSettings) MostLost() int { return cmp.Or(s.Lost, DefaultLost) }
 
-// WantOf gives what a placed step asks of a worker.
-func (p Placement) WantOf(s *state.Step) wire.Want {
-	return wire.Want{Robot: layout.Name(RobotOf(s)), Builtin: s.Command == nil, Labels: p.Labels, Name: layout.Name(p.Name)}
+// WantOf gives what a placed step asks of a worker of an engine of this build: a built-in robot is to be of the same.
+func (p Placement) WantOf(s *state.Step, build string) wire.Want {
+	want := wire.Want{Robot: layout.Name(RobotOf(s)), Builtin: s.Command == nil, Version: p.Version, Labels: p.Labels, Name: layout.Name(p.Name)}
+	if want.Builtin {
+		want.Version = build
+	}
+	return want
 }
 
 // sendable are the folders that a placement may name.

@@ -164,7 +164,7 @@ func TestMeansOfAServerThatIsNotOurs(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer e.Close()
-			class := wire.Class("ocr", nil, "")
+			class := wire.Want{Robot: "ocr"}.Class()
 			err = errors.Join(e.Begin(ctx, "one"), e.Class(ctx, class))
 			if err == nil {
 				_, err = e.Publish(ctx, []Message{{class, []byte("it")}})

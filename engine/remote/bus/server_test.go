@@ -67,7 +67,7 @@ func TestADeletedConsumerIsSeenAndMadeAnew(t *testing.T) {
 	_, e := own(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	class := wire.Class("ocr", nil, "")
+	class := wire.Want{Robot: "ocr"}.Class()
 	filled := func(epoch string) {
 		t.Helper()
 		err := e.Begin(ctx, epoch)
@@ -117,7 +117,7 @@ func TestADeletedConsumerIsSeenAndMadeAnew(t *testing.T) {
 // A pull ends when the server that it waits at is gone, not when its time is over; what is offered at the new one
 // is pulled at once, also after a pull that was given up.
 func TestAPullEndsWithItsConnection(t *testing.T) {
-	class, wait := wire.Class("ocr", nil, ""), time.Minute
+	class, wait := wire.Want{Robot: "ocr"}.Class(), time.Minute
 	s, e, seed := keyed(t)
 	back := make(chan struct{}, 10)
 	w, err := Dial(DialOptions{Name: "w", Outside: Outside{URLs: []string{"nats://" + s.Addr()}, Seed: seed}, Changed: func(text string) {
@@ -184,7 +184,7 @@ func TestOffersAreClearedTogether(t *testing.T) {
 	_, e := own(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	class, other := wire.Class("ocr", nil, ""), wire.Class("scan", nil, "")
+	class, other := wire.Want{Robot: "ocr"}.Class(), wire.Want{Robot: "scan"}.Class()
 	if err := errors.Join(e.Begin(ctx, "one"), e.Class(ctx, class), e.Class(ctx, other)); err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +287,7 @@ func TestBeatsDoNotWaitBehindClaims(t *testing.T) {
 // orders, offer anything, nor change the stream.
 func TestAKeySpeaksForItselfAlone(t *testing.T) {
 	s, e, seed := keyed(t)
-	class := wire.Class("ocr", nil, "")
+	class := wire.Want{Robot: "ocr"}.Class()
 	if err := errors.Join(e.Begin(t.Context(), "one"), e.Class(t.Context(), class)); err != nil {
 		t.Fatal(err)
 	}

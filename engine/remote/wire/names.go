@@ -1,12 +1,7 @@
 package wire
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
-	"maps"
 	"net/url"
-	"slices"
 	"strings"
 
 	"bagpipe/layout"
@@ -56,17 +51,6 @@ func Asker(subject string) (name layout.Name, verb string, ok bool) {
 
 // OfferSubject is where the offers of a class are.
 func OfferSubject(class string) string { return offers + class }
-
-// Class names the queue of the steps that want robot on workers with these labels and this
-// name: robot-DIGEST. "" as name is any worker.
-func Class(robot layout.Name, labels map[string]string, name layout.Name) string {
-	h := sha256.New()
-	fmt.Fprintf(h, "%q %q", robot, name)
-	for _, key := range slices.Sorted(maps.Keys(labels)) {
-		fmt.Fprintf(h, " %q=%q", key, labels[key])
-	}
-	return strings.ReplaceAll(string(robot), ".", "~") + "-" + hex.EncodeToString(h.Sum(nil)[:6])
-}
 
 // Ref is the attempt that h names.
 func (h Held) Ref() (ref layout.AttemptRef, err error) {

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,20 +15,32 @@ import (
 type Want struct {
 	Robot   layout.Name
 	Builtin bool
+	Version string // of the robot; "": any
 	Labels  map[string]string
 	Name    layout.Name // "": any worker
 }
 
-// Class names the queue of the steps that want the same.
-func (w Want) Class() string { return Class(w.Robot, w.Labels, w.Name) }
+// Class names the queue of the steps that want the same: ROBOT-DIGEST. The engine tells workers their classes, so no other release
+// need name them alike.
+func (w Want) Class() string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %q %q", w.Robot, w.Version, w.Name)
+	for _, key := range slices.Sorted(maps.Keys(w.Labels)) {
+		fmt.Fprintf(h, " %q=%q", key, w.Labels[key])
+	}
+	return strings.ReplaceAll(string(w.Robot), ".", "~") + "-" + hex.EncodeToString(h.Sum(nil)[:6])
+}
 
-// String is the robot and what the worker must have: ocr-robot with gpu=a100 on w7.
+// String is the robot and what the worker must have: ocr-robot 4.1 with gpu=a100 on w7. A built-in robot's version is the engine's.
 func (w Want) String() string {
 	var words []string
 	for _, key := range slices.Sorted(maps.Keys(w.Labels)) {
 		words = append(words, key+"="+w.Labels[key])
 	}
 	text := string(w.Robot)
+	if w.Version != "" && !w.Builtin {
+		text += " " + w.Version
+	}
 	if len(words) > 0 {
 		text += " with " + strings.Join(words, ", ")
 	}
@@ -48,7 +62,7 @@ func (w Want) Met(name layout.Name, workerBuild, build string, labels map[string
 		}
 	}
 	return slices.ContainsFunc(robots, func(o Robot) bool {
-		return o.Name == w.Robot && o.Builtin == w.Builtin && (!o.Builtin || workerBuild == build)
+		return o.Name == w.Robot && o.Builtin == w.Builtin && (!o.Builtin || workerBuild == build) && (w.Version == "" || o.Version == w.Version)
 	})
 }
 

@@ -138,8 +138,8 @@ func TestClasses(t *testing.T) {
 	gpu := map[string]string{"gpu": "a100"}
 	seen := map[string]bool{}
 	for _, w := range []wire.Want{{Robot: "ocr"}, {Robot: "ocr", Labels: gpu}, {Robot: "ocr", Labels: map[string]string{"gpu": "a100", "ram": "big"}},
-		{Robot: "ocr", Name: "w1"}, {Robot: "ocr", Name: "w1", Labels: gpu}, {Robot: "ocr2"}} {
-		if seen[w.Class()] || w.Class() != (wire.Want{Robot: w.Robot, Labels: w.Labels, Name: w.Name}).Class() {
+		{Robot: "ocr", Name: "w1"}, {Robot: "ocr", Name: "w1", Labels: gpu}, {Robot: "ocr2"}, {Robot: "ocr", Version: "4.1"}, {Robot: "ocr", Version: "4.2", Labels: gpu}} {
+		if seen[w.Class()] || w.Class() != (wire.Want{Robot: w.Robot, Version: w.Version, Labels: w.Labels, Name: w.Name}).Class() {
 			t.Errorf("%s: class %s", w, w.Class())
 		}
 		seen[w.Class()] = true
