@@ -125,9 +125,10 @@ func TestWorkersAreLookedAt(t *testing.T) {
 	if n := f.effects("effect-a"); n != 2 {
 		t.Errorf("the robot ran %d times", n)
 	}
-	meta := f.ok("workers", "meta")
-	if !strings.Contains(meta, "far-robot 7, program ") || !strings.Contains(meta, "inventory ") {
-		t.Errorf("meta: %s", meta)
+	for _, verb := range []string{"meta", "show"} {
+		if out := f.ok("workers", verb, "w"); !strings.Contains(out, "far-robot 7, program ") || !strings.Contains(out, ", built-in, takes each by match ") || !strings.Contains(out, ", dpi=300, lang=[deu lat]\n") {
+			t.Errorf("%s: %s", verb, out)
+		}
 	}
 	f.await("figures", func() bool { return f.status().Get("classes.far-robot.attempts").Int() > 0 })
 	if out := f.ok("monitor", "--times", "1", "--every", "1s"); !strings.Contains(out, "class  far-robot") || !strings.Contains(out, "worker w ") {

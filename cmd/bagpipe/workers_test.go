@@ -93,7 +93,7 @@ func (f *fleet) worker(name, extra string) *process {
 	if !f.exists("far-robot") {
 		f.must(os.WriteFile(program, []byte(farRobot), 0o755))
 	}
-	f.write(config, fmt.Sprintf("schema: 1\nslots: 2\nfolder: %s\nrobots:\n  - command: [%s]\n    version: \"7\"\n    env: {WORKER: %s}\n  - builtin: inventory\n  - builtin: split\n%s", filepath.Join(f.top, "at-"+name), program, name, extra))
+	f.write(config, fmt.Sprintf("schema: 1\nslots: 2\nfolder: %s\nrobots:\n  - command: [%s]\n    version: \"7\"\n    env: {WORKER: %s}\n    parameters: {lang: [deu, lat], dpi: 300}\n  - builtin: inventory\n  - builtin: split\n%s", filepath.Join(f.top, "at-"+name), program, name, extra))
 	p := f.start("worker", "--key", key, filepath.Join(f.top, config))
 	f.await("worker "+name, func() bool { return f.state(name) == "ready" || !p.running() })
 	return p

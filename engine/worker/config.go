@@ -160,11 +160,11 @@ func (c *Config) fill(key layout.Name) error {
 
 // offered are the robots as the engine is told. A program that is not there is an error: the
 // worker would take steps and fail them.
-func (c *Config) offered(build string) (all []wire.Robot, err error) {
+func (c *Config) offered(build string, builtins map[layout.Name]steps.Builtin) (all []wire.Robot, err error) {
 	for _, o := range c.Robots {
 		told := wire.Robot{Name: layout.Name(o.name()), Builtin: o.Builtin != "", Version: o.Version, Instances: o.Instances, Parameters: o.Parameters}
 		if told.Builtin {
-			told.Version = build
+			told.Version, told.Takes = build, builtins[told.Name].Parameters
 		} else if told.Digest, err = digestOf(o.Command[0]); err != nil {
 			return nil, fmt.Errorf("robot %s: %w", told.Name, err)
 		}
@@ -175,7 +175,7 @@ func (c *Config) offered(build string) (all []wire.Robot, err error) {
 
 // Startable refuses a configuration of which a robot's program cannot be started.
 func (c *Config) Startable() error {
-	_, err := c.offered("")
+	_, err := c.offered("", nil)
 	return err
 }
 

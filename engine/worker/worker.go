@@ -111,7 +111,7 @@ func New(o Options) (*Worker, error) {
 			w.each[r.name()] = make(chan struct{}, r.Instances)
 		}
 	}
-	if w.robots, err = o.Config.offered(o.Build); err != nil {
+	if w.robots, err = o.Config.offered(o.Build, o.Builtins); err != nil {
 		return nil, err
 	}
 	if w.lock, err = lockFolder(o.Config.Folder); err != nil {

@@ -40,6 +40,7 @@ type Robot struct {
 	Digest     string         `json:"digest,omitempty"` // SHA-256 of a program
 	Instances  int            `json:"instances,omitempty"`
 	Parameters map[string]any `json:"parameters,omitempty"`
+	Takes      []string       `json:"takes,omitempty"` // of a built-in robot: the parameters that steps may give it
 }
 
 // Welcome answers a Hello. Refused says why the worker is not wanted; then nothing else counts.

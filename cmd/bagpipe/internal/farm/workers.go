@@ -112,8 +112,11 @@ func (c *workersShow) Run(on *screen.Screen, around screen.Around) error {
 	if w.Shared {
 		bytes = "on the shared file system"
 	}
-	fmt.Fprintf(on.Out, "%s: %s, %s, on %s:%d since %s, bagpipe %s\nMachine: %s, %s of memory, %s free\nBytes: %s\nRobots: %s\n", w.Name, w.State, screen.Count(w.Slots, "slot"), w.Host, w.PID,
-		screen.When(w.Since), w.Build, screen.Count(w.CPUs, "core"), layout.FormatSize(uint64(w.Memory)), layout.FormatSize(uint64(w.Scratch)), bytes, robotsText(w.Robots))
+	fmt.Fprintf(on.Out, "%s: %s, %s, on %s:%d since %s, bagpipe %s\nMachine: %s, %s of memory, %s free\nBytes: %s\n", w.Name, w.State, screen.Count(w.Slots, "slot"), w.Host, w.PID,
+		screen.When(w.Since), w.Build, screen.Count(w.CPUs, "core"), layout.FormatSize(uint64(w.Memory)), layout.FormatSize(uint64(w.Scratch)), bytes)
+	for _, o := range w.Robots {
+		fmt.Fprintln(on.Out, "Robot: "+robotText(o))
+	}
 	for _, key := range slices.Sorted(maps.Keys(w.Labels)) {
 		fmt.Fprintf(on.Out, "Label: %s=%s\n", key, w.Labels[key])
 	}
@@ -152,15 +155,7 @@ func (c *workersMeta) Run(ctx context.Context, on *screen.Screen, around screen.
 		fmt.Fprintf(on.Out, "%s: bagpipe %s, %s:%d, %s, %s of memory, %s free, %s\n", w.Name, w.Build, w.Host, w.PID, screen.Count(w.CPUs, "core"),
 			layout.FormatSize(uint64(w.Memory)), layout.FormatSize(uint64(w.Scratch)), screen.Count(w.Slots, "slot"))
 		for _, o := range w.Robots {
-			kind := "program " + o.Digest
-			if o.Builtin {
-				kind = "built-in"
-			}
-			fmt.Fprintf(on.Out, "  %s %s, %s", o.Name, o.Version, kind)
-			for _, key := range slices.Sorted(maps.Keys(o.Parameters)) {
-				fmt.Fprintf(on.Out, ", %s=%v", key, o.Parameters[key])
-			}
-			fmt.Fprintln(on.Out)
+			fmt.Fprintln(on.Out, "  "+robotText(o))
 		}
 	}
 	return nil
@@ -242,10 +237,17 @@ func (c *workersForget) Run(ctx context.Context, on *screen.Screen, around scree
 	return c.order(ctx, on, around, wire.Forget)
 }
 
-func robotsText(robots []wire.Robot) string {
-	var words []string
-	for _, o := range robots {
-		words = append(words, strings.TrimSuffix(string(o.Name)+" "+o.Version, " "))
+// robotText is a robot with its version, its program's digest, and its parameters.
+func robotText(o wire.Robot) string {
+	words := []string{strings.TrimSuffix(string(o.Name)+" "+o.Version, " "), "program " + o.Digest}
+	if o.Builtin {
+		words[1] = "built-in"
+	}
+	if len(o.Takes) > 0 {
+		words = append(words, "takes "+strings.Join(o.Takes, " "))
+	}
+	for _, key := range slices.Sorted(maps.Keys(o.Parameters)) {
+		words = append(words, fmt.Sprintf("%s=%v", key, o.Parameters[key]))
 	}
 	return strings.Join(words, ", ")
 }
