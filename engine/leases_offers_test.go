@@ -101,3 +101,28 @@ func TestWhichVersionOfARobot(t *testing.T) {
 	}
 	w.end()
 }
+
+// Where nobody is left who could do them, steps are on offer no longer: those that may be done here are, and those that wait for so
+// long are not available.
+func TestOffersAreTakenBackWhereNobodyIsLeft(t *testing.T) {
+	bin := t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, "far-robot"), []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	for placement, want := range map[string]string{"{}": "derive: completed", "{only: true, wait: 2s}": "no worker that could do far-robot came within 2s"} {
+		t.Run(want, func(t *testing.T) {
+			w := newLessees(t, 3)
+			file := filepath.Join(w.root, "bagpipe.yaml")
+			data, err := os.ReadFile(file)
+			w.must(err)
+			settings := strings.NewReplacer("lease: 1s", "lease: 5s", "{only: true}", placement).Replace(string(data)) // it is heard until the steps are on offer
+			w.must(os.WriteFile(file, []byte(settings), 0o644))
+			w.early = []*hand{{name: "w", id: "0000abc0"}}
+			w.begin() // the worker says nothing more, and pulls nothing
+			w.await("three on offer", func() bool { n, _ := w.lane.standing(); return n >= 3 })
+			w.await("three ends", func() bool { return strings.Count(git(t, w.root, "log", "--format=%B"), want) >= 3 })
+			w.end()
+		})
+	}
+}

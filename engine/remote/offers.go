@@ -390,6 +390,7 @@ func (r stream) watching(ctx context.Context) {
 				r.tellAll()
 			}
 			r.clear(ctx)
+			r.recall()
 		case <-r.doubts:
 		}
 		why := r.doubt(ctx)
@@ -433,6 +434,19 @@ func (r stream) restart(ctx context.Context) {
 		r.rooms.Log.Warn("make the stream anew", "err", err)
 		r.troubled(err)
 	}
+}
+
+// recall takes the offers back that no worker is left for, so that May is asked again who is to do them. Those of an item that a
+// person wants one worker to do wait for it.
+func (r stream) recall() {
+	r.mu.Lock()
+	back := r.takeBack(func(o *offer) bool {
+		_, placed := r.demands[o.demand.class]
+		_, able := r.free(o.demand)
+		return able == 0 && placed
+	})
+	r.mu.Unlock()
+	withdraw(back)
 }
 
 // clearTime bounds the wait for the server to take offers out.
