@@ -76,6 +76,9 @@ func (d deeds) sweep(ctx context.Context, do timetable.Do) (said string, failed 
 	for _, name := range slices.Sorted(maps.Keys(s.Away)) {
 		said += fmt.Sprintf(", %d away on %s", s.Away[name], name)
 	}
+	if s.Newer > 0 {
+		said += fmt.Sprintf(", %d changed since catalogued", s.Newer)
+	}
 	if s.Passed > 0 {
 		said += fmt.Sprintf(", %d passed over while worked on", s.Passed)
 	}

@@ -40,6 +40,7 @@ const (
 	FixityFailed = "failed" // it is not what the history says
 	FixityAbsent = "absent" // it is not there, and need not be
 	FixityDown   = "down"   // its target could not be asked; never recorded
+	FixityNewer  = "newer"  // an object in place that is not as it was catalogued, by its size or times, too; never recorded
 )
 
 // Deposits is deposits.json.

@@ -17,6 +17,7 @@ import (
 	"bagpipe/bags/files"
 	"bagpipe/bags/tagfile"
 	"bagpipe/engine/fault"
+	"bagpipe/engine/folder"
 	"bagpipe/engine/inbox"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/state"
@@ -143,6 +144,17 @@ func notInPlace(c *Checks, m layout.Manifest, w view, found *layout.FixityCheck)
 	}
 }
 
+// newerInstead tells of a changed object in place that it is newer than its record, where its size or times are not those it was
+// catalogued with: someone wrote it. Bytes that decay leave these as they were.
+func newerInstead(ctx context.Context, c *Checks, m layout.Manifest, found *layout.FixityCheck) error {
+	why, err := c.folder.PlaceChanged(ctx, m)
+	if err == nil && why != "" && why != folder.NotThere {
+		found.Outcome, found.How = layout.FixityNewer, ""
+		found.Message = m.Source.Place.Path + " in catalog " + string(m.Source.Place.Catalog) + " " + why
+	}
+	return err
+}
+
 // errAtWork is an item that is being worked on: its files may change at any moment.
 var errAtWork = errors.New("the item is being worked on")
 
@@ -197,6 +209,11 @@ func (o ownCopies) look(ctx context.Context, w view, copies map[string]layout.Fi
 				found.How = HowUnreadable
 			}
 			found.Outcome, found.Message = layout.FixityFailed, ledger.Clip(ledger.Printable(string(wrong)), ledger.MaxMessage)
+			if found.How == HowChanged && (one.copy == Source || one.copy == Content && o.c.folder.InPlace(o.r.Manifest)) {
+				if err := newerInstead(ctx, o.c, o.r.Manifest, &found); err != nil {
+					return err
+				}
+			}
 		case absent(err), fault.Is(err, fault.NotFound): // not found: it stays in a catalog that was removed
 			found.Outcome = layout.FixityAbsent
 			if one.copy == Source || one.copy == Content {

@@ -82,6 +82,16 @@ func (r Result) Failed() (copies []string) {
 	return copies
 }
 
+// Newer says that the object in place was written since it was catalogued; "": it was not.
+func (r Result) Newer() string {
+	for _, found := range r.Copies {
+		if found.Outcome == layout.FixityNewer {
+			return found.Message
+		}
+	}
+	return ""
+}
+
 // Aside names the copies of which a mend set bytes aside that are there still, sorted.
 func (r Result) Aside() (copies []string) {
 	for _, name := range slices.Sorted(maps.Keys(r.Copies)) {

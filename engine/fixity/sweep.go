@@ -86,6 +86,7 @@ type Swept struct {
 	Pages  int           `json:"pages"`
 	Outcomes
 	Away    map[string]int `json:"away,omitempty"`    // copies, by target; objects, by "catalog NAME"
+	Newer   int            `json:"newer,omitempty"`   // objects that were written since they were catalogued
 	Bytes   int64          `json:"bytes"`             // that were read, and written where it healed
 	Passed  int            `json:"passed,omitempty"`  // over, as they are worked on
 	Stopped string         `json:"stopped,omitempty"` // why it did not go on
@@ -221,7 +222,7 @@ func (s *sweeping) wasDamaged(r Result, look view) bool {
 	d, err := ledger.ReadDeposits(v, r.Item)
 	return err != nil || slices.ContainsFunc(Result{Copies: knownCopies(d)}.Failed(), func(name string) bool {
 		found, looked := r.Copies[name]
-		return looked && found.Outcome != layout.FixityDown || !looked && look.of == "" && len(look.at) == 0
+		return looked && found.Outcome != layout.FixityDown && found.Outcome != layout.FixityNewer || !looked && look.of == "" && len(look.at) == 0
 	})
 }
 
@@ -256,6 +257,9 @@ func (s *sweeping) take(ctx context.Context, r Result, err error, told func(Resu
 func (s *sweeping) note(r Result) {
 	at := row{s.ledger.Now(), map[string]string{}, r.recorded}
 	worst := howOK
+	if r.Newer() != "" {
+		s.out.Newer++
+	}
 	for name, found := range r.Copies {
 		switch found.Outcome {
 		case layout.FixityPassed:
@@ -263,6 +267,8 @@ func (s *sweeping) note(r Result) {
 		case layout.FixityDown:
 			at.Copies[name] = howAway
 			s.out.Away[r.awayAs(name)]++
+		case layout.FixityNewer:
+			at.Copies[name] = howAway // as what was catalogued
 		case layout.FixityFailed:
 			at.Copies[name] = cmp.Or(found.How, HowChanged)
 			worst = at.Copies[name]

@@ -140,12 +140,12 @@ func (r Result) keepTargets(d *layout.Deposits) {
 }
 
 // local are the copies in the workspace, in a catalog and in the store, which copies: of the record has. Of one that is
-// away what is known stays.
+// away, or newer than the record, what is known stays.
 func (r Result) local(known map[string]layout.FixityCheck) map[string]layout.FixityCheck {
 	out := map[string]layout.FixityCheck{}
 	for _, name := range []string{Source, Content, Derived, Deposit} {
 		found, is := r.Copies[name]
-		if found.Outcome == layout.FixityDown {
+		if found.Outcome == layout.FixityDown || found.Outcome == layout.FixityNewer {
 			found, is = known[name]
 		}
 		if is {

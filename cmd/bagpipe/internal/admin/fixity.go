@@ -162,6 +162,10 @@ func (c *fixityRun) print(on *screen.Screen, r fixity.Result) {
 		for _, name := range failed {
 			fmt.Fprintf(on.Out, "damaged  %s  %s/%s: %s: %s\n", r.Item.Short(), r.Collection, r.Label, name, screen.Local(r.Copies[name].Message))
 		}
+	case r.Newer() != "":
+		if !c.Quiet {
+			on.Talk("newer    %s  %s/%s: %s", r.Item.Short(), r.Collection, r.Label, screen.Local(r.Newer()))
+		}
 	case !c.Quiet:
 		var copies []string
 		names := []string{fixity.Source, fixity.Content, fixity.Derived, fixity.Deposit}
