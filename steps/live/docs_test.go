@@ -41,6 +41,15 @@ func TestTheRobotsInTheDocsWork(t *testing.T) {
 					t.Fatalf("%v: %s", err, out)
 				}
 			}
+			single := filepath.Join(f.dir, "page.tif") // a single file in a catalog
+			if err := os.WriteFile(single, nil, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			one, _ := f.call(t, "pages", nil)
+			one.Content = single
+			if res, err := f.Run(t.Context(), f.spec, one); err != nil || res.Metadata["files"] != 1.0 {
+				t.Errorf("of a single file: %+v, %v", res, err)
+			}
 			for range 2 {
 				c, _ := f.call(t, "pages", nil)
 				c.Content = filepath.Join(f.dir, "content")
