@@ -126,12 +126,24 @@ func remedyOfFailed(l *ledger.Ledger, it *queue.Item, run *queue.Run, i int) Rem
 	}
 	verb := fault.Retry
 	if run.Steps[i].Kind == state.ContentKind && !run.Plan.Steps[i].Manual { // a robot would find the same again
+		if place := placeOf(l, it.ID); place != nil {
+			return Remedy{Verb: fault.ScanCatalog, Item: it.ID, Name: string(place.Catalog)}
+		}
 		if it.Parent == nil {
 			return Remedy{Verb: fault.AddVersion, Item: it.ID}
 		}
 		verb = fault.Skip
 	}
 	return Remedy{Verb: verb, Item: it.ID, Run: run.Name, Step: layout.Name(run.Plan.Steps[i].Name)}
+}
+
+// placeOf is where the object of an item stays that is in a catalog; nil: it was taken in.
+func placeOf(l *ledger.Ledger, id layout.ItemID) *layout.Place {
+	_, rec, err := l.ReadTip(id, "")
+	if err != nil {
+		return nil
+	}
+	return rec.Manifest.Source.Place
 }
 
 // addChanged takes a source in as the item's next version, for which a step failed as it

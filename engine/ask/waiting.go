@@ -308,7 +308,7 @@ func (re *Reasons) failedWaiting(w *Waiting, run *queue.Run, i int) (open bool) 
 		return false
 	case s.Status == state.Failed:
 		w.Why = fmt.Sprintf("failed (%s) at %s after %s: %s", s.Kind, layout.FormatTime(s.Since), attemptsText(s.Attempts), s.Message)
-		if w.Remedy.Verb == fault.AddVersion && w.Remedy.Name == "" { // nothing of the source changed
+		if w.Remedy.Verb == fault.ScanCatalog || w.Remedy.Verb == fault.AddVersion && w.Remedy.Name == "" { // nothing of the source changed
 			w.Again = Remedy{Verb: fault.Retry, Item: w.Remedy.Item, Run: run.Name, Step: w.Step}
 			w.Instead = Remedy{Verb: fault.Skip, Item: w.Remedy.Item, Run: run.Name, Step: w.Step}
 		} else if w.Remedy.Verb == fault.GetPayload { // or they are put back by hand

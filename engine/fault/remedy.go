@@ -49,6 +49,7 @@ const (
 	ListRules       Verb = "list-rules"
 	AddCollection   Verb = "add-collection" // Name
 	AddVersion      Verb = "add-version"    // Item; Name, a path, empty: of a delivery that is whole, and is to come
+	ScanCatalog     Verb = "scan-catalog"   // Name, where the item's object is to be mended
 	AddDrop         Verb = "add-drop"       // Name, a path, which is moved; Collection, Batch
 
 	RestoreBranch Verb = "restore-branch" // Name, a branch; moved From its tip To a commit that was lost from it

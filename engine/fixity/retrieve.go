@@ -11,6 +11,7 @@ import (
 	"bagpipe/bags/archive"
 	"bagpipe/bags/files"
 	"bagpipe/engine/fault"
+	"bagpipe/engine/folder"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/settings"
 	"bagpipe/layout"
@@ -73,6 +74,9 @@ func (c *Checks) Retrieve(ctx context.Context, id layout.ItemID, version int, fr
 		err = fault.New(fault.Damaged, fmt.Sprintf("item %s was deposited, and its bag is not in the store", id.Short()), fault.Remedy{Verb: fault.Show, Item: id})
 	case absent(err) && r.elsewhere != "":
 		err = r.isElsewhere()
+	case absent(err) && r.Manifest.Source.Place != nil:
+		err = fault.New(fault.NotFound, fmt.Sprintf("version %d of item %s was not deposited, and a later one stands in its place in catalog %s; its records are in %s",
+			out.Version, id.Short(), r.Manifest.Source.Place.Catalog, layout.VersionDir(id, out.Version)))
 	case absent(err):
 		err = fault.New(fault.NotFound, fmt.Sprintf("version %d of item %s was not deposited; its files are in %s", out.Version, id.Short(), layout.VersionDir(id, out.Version)))
 	}
@@ -193,6 +197,15 @@ func (h handing) object(ctx context.Context, out *Retrieved) error {
 	if err != nil && r.elsewhere != "" {
 		return r.isElsewhere()
 	}
+	inPlace := h.c.folder.InPlace(r.Manifest)
+	switch {
+	case inPlace && absent(err):
+		return h.c.folder.NotAsCatalogued(r.Manifest, folder.NotThere)
+	case inPlace && fault.Is(err, fault.NotFound): // its catalog was removed
+		return err
+	case inPlace && err == nil && r.Manifest.Source.Kind == "archive":
+		return fault.New(fault.Refused, folder.Packed(r.Manifest)+"; it can be had whole from where it stands: "+layout.EncodePath(object))
+	}
 	if err != nil || r.inventory == nil {
 		return fault.New(fault.Refused, fmt.Sprintf("item %s was not deposited yet, and has no inventory to check a copy by", r.Manifest.Item.Short()), fault.Remedy{Verb: fault.Why, Item: r.Manifest.Item})
 	}
@@ -202,6 +215,11 @@ func (h handing) object(ctx context.Context, out *Retrieved) error {
 	out.From = object
 	return place(ctx, object, out.To, r.inventory, func(made string) error {
 		out.Files, out.Bytes, err = compare(ctx, made, r.inventory, nil)
+		if err != nil && inPlace {
+			if why, changed := h.c.folder.PlaceChanged(ctx, r.Manifest); changed == nil && why != "" {
+				return h.c.folder.NotAsCatalogued(r.Manifest, why)
+			}
+		}
 		return notSound(object, err)
 	})
 }

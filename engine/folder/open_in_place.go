@@ -32,7 +32,7 @@ func (fo *Folders) OpenInPlace(ctx context.Context, m layout.Manifest, name stri
 		return nil, err
 	}
 	if why != "" {
-		return nil, fo.notAsCatalogued(m, why)
+		return nil, fo.NotAsCatalogued(m, why)
 	}
 	object, err := os.Lstat(path)
 	if err != nil {
@@ -42,13 +42,18 @@ func (fo *Folders) OpenInPlace(ctx context.Context, m layout.Manifest, name stri
 		return openBelow(path, name)
 	}
 	if m.Source.Kind != "file" {
-		return nil, fault.New(fault.Refused, fmt.Sprintf("%s in catalog %s is packed, and is unpacked for its steps alone: its files are not sent one by one", m.Source.Place.Path, m.Source.Place.Catalog))
+		return nil, fault.New(fault.Refused, Packed(m)+": its files are not sent one by one")
 	}
 	return openBelow(filepath.Dir(path), filepath.Base(path)) // whatever its inventory calls it
 }
 
-// notAsCatalogued words why nothing of an object in place is opened.
-func (fo *Folders) notAsCatalogued(m layout.Manifest, why string) error {
+// Packed says that an object in place is packed.
+func Packed(m layout.Manifest) string {
+	return fmt.Sprintf("%s in catalog %s is packed, and is unpacked for its steps alone", m.Source.Place.Path, m.Source.Place.Catalog)
+}
+
+// NotAsCatalogued words what PlaceChanged found of an object of which nothing is given out then.
+func (fo *Folders) NotAsCatalogued(m layout.Manifest, why string) error {
 	if why != NotThere {
 		return fault.New(fault.Refused, fmt.Sprintf("%s in catalog %s %s", m.Source.Place.Path, m.Source.Place.Catalog, why))
 	}
