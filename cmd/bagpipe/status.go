@@ -13,6 +13,7 @@ import (
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
 	"bagpipe/engine/ask"
+	"bagpipe/engine/catalog"
 	"bagpipe/engine/delivery"
 	"bagpipe/engine/fault"
 	"bagpipe/engine/inbox"
@@ -70,7 +71,8 @@ type besides struct {
 	Deliveries []delivery.Asking        `json:"deliveries"`
 	Offered    []sync.Offered           `json:"offered"`
 	Diverged   []sync.Diverged          `json:"diverged"`
-	Targets    map[layout.Name][]string `json:"targets"` // what they cannot do
+	Targets    map[layout.Name][]string `json:"targets"`  // what they cannot do
+	Catalogs   []catalog.Trouble        `json:"catalogs"` // that want a person
 }
 
 func besidesOf(ctx context.Context, e *engine.Engine) (b besides, err error) {
@@ -90,6 +92,10 @@ func besidesOf(ctx context.Context, e *engine.Engine) (b besides, err error) {
 	if err != nil {
 		return b, err
 	}
+	catalogs, err := catalog.Troubled(e.Catalog)
+	if err != nil {
+		return b, err
+	}
 	offered, err := sync.Offers(ctx, e.Root())
 	if err != nil {
 		return b, err
@@ -99,7 +105,7 @@ func besidesOf(ctx context.Context, e *engine.Engine) (b besides, err error) {
 		diverged, err = sync.Divergences(ctx, e.Ledger)
 	}
 	return besides{append([]schedule.Row{}, due...), append([]schedule.Row{}, unwell...), behind.Seconds(),
-		append([]delivery.Asking{}, asking...), append([]sync.Offered{}, offered...), diverged, e.Fixity.Poor()}, err
+		append([]delivery.Asking{}, asking...), append([]sync.Offered{}, offered...), diverged, e.Fixity.Poor(), catalogs}, err
 }
 
 func (b besides) print(a *app) {
@@ -120,6 +126,11 @@ func (b besides) print(a *app) {
 		}
 	}
 	a.List("Targets", poor)
+	var catalogs []string
+	for _, t := range b.Catalogs {
+		catalogs = append(catalogs, admin.CatalogLines(t)...)
+	}
+	a.List("Catalogs", catalogs)
 }
 
 // offeredLine says why a branch that asks to be joined is not.

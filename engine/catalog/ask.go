@@ -62,6 +62,45 @@ func (k *Keeper) Row(name layout.Name) (r Row, err error) {
 	return r, nil
 }
 
+// Trouble is what a catalog wants of a person.
+type Trouble struct {
+	Catalog     layout.Name `json:"catalog"`
+	Root        string      `json:"root"`
+	Away        string      `json:"away,omitempty"` // why its root is not looked at
+	Unconfirmed int         `json:"unconfirmed"`    // folders with entries that are not there
+	Unlisted    int         `json:"unlisted"`       // folders that no scan has come to yet
+	Unread      int         `json:"unread"`         // folders that could not be read
+}
+
+// Trouble is what the catalog wants of a person.
+func (r Row) Trouble() Trouble {
+	return Trouble{r.Name, r.Root, r.Away, r.States[Unconfirmed] - r.Unlisted, r.Unlisted, r.States[Unread]}
+}
+
+// Troubled tells of the catalogs that want something of a person; a root that does not answer is away.
+func Troubled(k *Keeper) ([]Trouble, error) {
+	troubled := []Trouble{}
+	catalogs := k.settings.Current().Catalogs
+	for _, name := range slices.Sorted(maps.Keys(catalogs)) {
+		c := catalogs[name]
+		t, _, err := k.load(name)
+		if err != nil {
+			return nil, err
+		}
+		r := Row{Name: name, Root: c.Root, States: map[string]int{}}
+		if len(t) > 0 {
+			r.stand(t, "")
+		}
+		if !k.ledger.Clone { // roots are where the workspace is
+			_, r.Away = (&scan{cat: c, old: t}).awayWithin(answerTime)
+		}
+		if is := r.Trouble(); is != (Trouble{Catalog: name, Root: c.Root}) {
+			troubled = append(troubled, is)
+		}
+	}
+	return troubled, nil
+}
+
 // counts remembers what was counted in catalogs: to count, all of a catalog's records are read.
 // The lock guards the map, and is held while one is counted.
 type counts struct {
@@ -97,20 +136,37 @@ func (c *counts) of(k *Keeper, name layout.Name) (counted, error) {
 	}
 	if len(t) > 0 {
 		now.count(t, "")
+		now.stand(t, "")
 	}
 	c.by[name] = now
 	return now, nil
 }
 
-func (r *Row) count(t tree, at string) {
+// stand counts the folders by their states.
+func (r *Row) stand(t tree, at string) {
 	n := t[at]
 	if n == nil {
 		r.States[Unconfirmed]++
 		r.Unlisted++
 		return
 	}
+	if r.States[n.state]++; !n.hasFolders() {
+		return
+	}
+	n.each(func(e *entry) bool {
+		if e.kind == folder && !e.gone {
+			r.stand(t, join(at, e.name))
+		}
+		return true
+	})
+}
+
+func (r *Row) count(t tree, at string) {
+	n := t[at]
+	if n == nil {
+		return
+	}
 	r.Folders++
-	r.States[n.state]++
 	for i := range n.all() {
 		e := &n.all()[i]
 		if e.gone {

@@ -224,6 +224,24 @@ func (s *scan) away() (device, why string) {
 	return device, ""
 }
 
+// answerTime is how long a root may take to answer who only asks how its catalog stands.
+const answerTime = 3 * time.Second
+
+// awayWithin is away, also where the root does not answer in time, as a mount whose server is gone does not.
+func (s *scan) awayWithin(d time.Duration) (device, why string) {
+	answers := make(chan [2]string, 1)
+	go func() {
+		device, why := s.away()
+		answers <- [2]string{device, why}
+	}()
+	select {
+	case a := <-answers:
+		return a[0], a[1]
+	case <-time.After(d):
+		return "", "its root does not answer: is it mounted?"
+	}
+}
+
 // walkAll lists, waits for what is too young, and gives the folders that were looked at. Before
 // something is taken for gone, each folder whose time has moved since it was listed is listed
 // again: what vanished from one may have come into another that was listed before.

@@ -206,21 +206,30 @@ func (c *catalogStatus) Run(ctx context.Context, on *screen.Screen, open Open) e
 
 // hint says what a catalog wants of a person.
 func hint(on *screen.Screen, r catalog.Row) {
-	switch {
-	case r.Away != "":
-		on.Talk("%s: %s", r.Name, r.Away)
-	case r.Scanned.IsZero():
+	if r.Away == "" && r.Scanned.IsZero() {
 		on.Talk("%s was never scanned: bagpipe catalog scan %s", r.Name, r.Name)
 	}
-	if n := r.States[catalog.Unconfirmed] - r.Unlisted; n > 0 {
-		on.Talk("%s: %s entries that are not there; bagpipe catalog scan %s --check lists them; if that is right: bagpipe catalog scan %s --accept-gone", r.Name, screen.CountVerb(n, "folder has", "folders have"), r.Name, r.Name)
+	for _, line := range CatalogLines(r.Trouble()) {
+		on.Talk("%s", line)
 	}
-	if r.Unlisted > 0 {
-		on.Talk("%s: no scan has come to %s yet; to go on: bagpipe catalog scan %s", r.Name, screen.Count(r.Unlisted, "folder"), r.Name)
+}
+
+// CatalogLines say what a catalog wants of a person.
+func CatalogLines(t catalog.Trouble) (lines []string) {
+	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	if t.Away != "" {
+		say("%s: %s", t.Catalog, t.Away)
 	}
-	if n := r.States[catalog.Unread]; n > 0 {
-		on.Talk("%s: %s not read; a scan says why: bagpipe catalog scan %s", r.Name, screen.CountVerb(n, "entry was", "entries were"), r.Name)
+	if t.Unconfirmed > 0 {
+		say("%s: %s entries that are not there; bagpipe catalog scan %s --check lists them; if that is right: bagpipe catalog scan %s --accept-gone", t.Catalog, screen.CountVerb(t.Unconfirmed, "folder has", "folders have"), t.Catalog, t.Catalog)
 	}
+	if t.Unlisted > 0 {
+		say("%s: no scan has come to %s yet; to go on: bagpipe catalog scan %s", t.Catalog, screen.Count(t.Unlisted, "folder"), t.Catalog)
+	}
+	if t.Unread > 0 {
+		say("%s: %s not read; a scan says why: bagpipe catalog scan %s", t.Catalog, screen.CountVerb(t.Unread, "folder was", "folders were"), t.Catalog)
+	}
+	return lines
 }
 
 // told prints what was done, where it was.

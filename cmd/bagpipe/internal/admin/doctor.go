@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"bagpipe/cmd/bagpipe/internal/screen"
+	"bagpipe/engine/catalog"
 	"bagpipe/engine/doctor"
 )
 
@@ -24,6 +25,15 @@ func (c *Doctor) Run(ctx context.Context, on *screen.Screen, open Open) error {
 		deposits = func(own string) bool { _, before := e.Attempt.OldestDeposit(own); return before }
 	}
 	found := doctor.New(e.Ledger, e.Settings, deposits).Look(ctx)
+	troubled, err := catalog.Troubled(e.Catalog)
+	if err != nil {
+		found = append(found, doctor.Finding{About: "catalogs", State: doctor.Wrong, Text: err.Error()})
+	}
+	for _, t := range troubled {
+		for _, line := range CatalogLines(t) {
+			found = append(found, doctor.Finding{About: "catalog", State: doctor.Poor, Text: line})
+		}
+	}
 	if err := errors.Join(c.print(on, found), e.Close()); err != nil {
 		return err
 	}
