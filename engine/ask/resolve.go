@@ -111,6 +111,19 @@ func (de *Details) search(ctx context.Context, v gitstore.View, ref string) (fou
 	return slices.Compact(found), nil
 }
 
+// isCalled reports whether an item is known by a label, which is a path's where it is encoded, too: by its own, an identifier, or the
+// place of its object, CATALOG/PATH.
+func isCalled(m layout.Manifest, label, encoded string) bool {
+	if m.Label == label || m.Label == encoded || m.Identified(label) {
+		return true
+	}
+	if p := m.Source.Place; p != nil {
+		at := string(p.Catalog) + "/" + p.Path
+		return at == label || at == encoded
+	}
+	return false
+}
+
 // prefixed lists the items whose identifiers begin with prefix, by walking only
 // the folders that can hold them.
 func prefixed(v gitstore.View, prefix string) (found []layout.ItemID, err error) {
@@ -165,7 +178,7 @@ func (li *Lists) labelled(v gitstore.View, label string) (found []layout.ItemID)
 		if err != nil {
 			continue // it is gone
 		}
-		if m, err := layout.DecodeManifest(data); err == nil && (m.Label == label || m.Label == encoded || m.Identified(label)) {
+		if m, err := layout.DecodeManifest(data); err == nil && isCalled(m, label, encoded) {
 			found = append(found, m.Item)
 		}
 	}
@@ -182,7 +195,7 @@ func labelled(ctx context.Context, v gitstore.View, label string) (found []layou
 			return err
 		}
 		m, err := layout.DecodeManifest(data)
-		if err == nil && (m.Label == label || m.Label == encoded || m.Identified(label)) {
+		if err == nil && isCalled(m, label, encoded) {
 			mu.Lock()
 			defer mu.Unlock()
 			found = append(found, m.Item)

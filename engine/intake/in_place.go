@@ -192,6 +192,7 @@ func (a *admitting) samePlace(ctx context.Context, rec *ledger.Record, d *drop) 
 		if m.Source.Place.Path != d.place.Path {
 			what = "moved"
 		}
+		m.Label = d.calledNow(m)
 		m.Source.Place, m.Source.Name = d.place, layout.EncodePath(d.taken.Name)
 		data, err := m.Encode(rec.Committed.Manifest)
 		if err != nil {

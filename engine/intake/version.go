@@ -420,6 +420,14 @@ func union[V any](was, now map[string]V) map[string]V {
 	return all
 }
 
+// calledNow is the label of the item before, but that of an object in place that was called by its name, and renamed, is the new one.
+func (d *drop) calledNow(was layout.Manifest) string {
+	if d.place != nil && was.Source.Place != nil && was.Label == was.Source.Name {
+		return layout.EncodePath(d.taken.Name)
+	}
+	return was.Label
+}
+
 // version says what the item of a drop is from now on. What the item is called, where
 // it belongs and when it came stay, as do metadata and identifiers that the drop does
 // not bring anew.
@@ -429,7 +437,7 @@ func (d *drop) version(was layout.Manifest) layout.Manifest {
 	m.Item, m.Version = was.Item, was.Version+1
 	m.Created, m.Parent, m.Collection = was.Created, was.Parent, was.Collection
 	m.Lane = layout.Name(cmp.Or(string(d.taken.Ticket.Lane), d.admission.Outcome.Lane, string(was.Lane)))
-	m.Label = cmp.Or(d.taken.Ticket.Label, d.admission.Outcome.Label, was.Label)
+	m.Label = cmp.Or(d.taken.Ticket.Label, d.admission.Outcome.Label, d.calledNow(was))
 	m.Batch = cmp.Or(m.Batch, was.Batch)
 	m.Type = cmp.Or(m.Type, was.Type)
 	m.Metadata = ledger.Merge(was.Metadata, m.Metadata)
