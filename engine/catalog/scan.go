@@ -253,11 +253,7 @@ func (s *scan) walkAll(ctx context.Context, device string) ([]*node, error) {
 			return nil, fmt.Errorf("list %s: %w", layout.EncodePath(s.cat.Root), err)
 		}
 		s.tell("list", len(w.found), w.entries)
-		if s.o.Check {
-			s.missing(w.found)
-			return nil, nil
-		}
-		if len(w.young) == 0 || round == 2 {
+		if s.o.Check || len(w.young) == 0 || round == 2 {
 			break
 		}
 		select {
@@ -279,6 +275,10 @@ func (s *scan) walkAll(ctx context.Context, device string) ([]*node, error) {
 			s.now[n.path] = n
 		}
 		slices.SortFunc(list, func(a, b *node) int { return cmpPath(a.path, b.path) })
+	}
+	if s.o.Check {
+		s.missing(list)
+		return nil, nil
 	}
 	for path := range w.young { // it goes on changing: the next scan looks at it
 		s.now[path].unsure(time.Now(), s.k.Racy, s.trusting())
@@ -367,20 +367,16 @@ func (n *node) unsure(now time.Time, racy time.Duration, trusting bool) {
 	}
 }
 
-// missing fills in what a check tells.
+// missing fills in what a check tells: of what is not where it was, what is nowhere else.
 func (s *scan) missing(found []*node) {
 	for _, n := range found {
 		s.report.Folders++
 		s.report.Entries += n.there()
-		for i := range n.all() {
-			if e := &n.all()[i]; e.lost {
-				s.report.Missing = append(s.report.Missing, layout.EncodePath(join(n.path, e.name)))
-			}
-		}
 		if n.state == Unread {
 			s.report.Missing = append(s.report.Missing, layout.EncodePath(n.path)+": "+n.why)
 		}
 	}
+	vanishing{s, map[identity]vanished{}}.settle(found)
 	slices.Sort(s.report.Missing)
 }
 

@@ -3,6 +3,8 @@ package catalog
 import (
 	"maps"
 	"slices"
+
+	"bagpipe/layout"
 )
 
 // The rules are: what vanished from a folder that was listed has moved, where something new has
@@ -72,6 +74,12 @@ func (s vanishing) settle(found []*node) {
 		}
 	}
 	lost = append(lost, s.findGone()...)
+	if s.o.Check {
+		for _, v := range left {
+			s.report.Missing = append(s.report.Missing, layout.EncodePath(join(v.in.path, v.in.all()[v.at].name)))
+		}
+		return
+	}
 	s.takeForGone(left)
 	for _, v := range lost { // now that nothing is found by its place in a folder
 		v.in.forgetLost()

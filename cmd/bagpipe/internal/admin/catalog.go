@@ -62,7 +62,7 @@ func (c *catalogAdd) Run(ctx context.Context, on *screen.Screen, open Open) erro
 type catalogScan struct {
 	Name       []string `arg:"" optional:"" help:"Catalogs; default: all."`
 	Shallow    bool     `help:"List only folders whose own time moved; files rewritten in place are not seen."`
-	Check      bool     `help:"Only tell of missing objects; record nothing."`
+	Check      bool     `help:"Only tell of what is missing, or has moved; record nothing."`
 	Full       bool     `help:"Recognise all anew."`
 	AcceptGone bool     `help:"Take all missing objects for gone, however many they are: the root is the right one."`
 	JSON       bool     `name:"json" help:"Print JSON, one object a line."`
@@ -139,7 +139,7 @@ func (c *catalogScan) print(on *screen.Screen, r *catalog.Report) {
 	entries := func(n int) string { return screen.CountVerb(n, "entry", "entries") }
 	line := fmt.Sprintf("%s: %s, %s", r.Catalog, screen.Count(r.Folders, "folder"), entries(r.Entries))
 	if c.Check {
-		fmt.Fprintf(on.Out, "%s; missing: %d\n", line, len(r.Missing))
+		fmt.Fprintf(on.Out, "%s; missing: %d, moved: %d\n", line, len(r.Missing), r.Moved)
 		for _, path := range r.Missing {
 			fmt.Fprintln(on.Out, "  "+path)
 		}

@@ -25,14 +25,8 @@ func (c *Doctor) Run(ctx context.Context, on *screen.Screen, open Open) error {
 		deposits = func(own string) bool { _, before := e.Attempt.OldestDeposit(own); return before }
 	}
 	found := doctor.New(e.Ledger, e.Settings, deposits).Look(ctx)
-	troubled, err := catalog.Troubled(e.Catalog)
-	if err != nil {
-		found = append(found, doctor.Finding{About: "catalogs", State: doctor.Wrong, Text: err.Error()})
-	}
-	for _, t := range troubled {
-		for _, line := range CatalogLines(t) {
-			found = append(found, doctor.Finding{About: "catalog", State: doctor.Poor, Text: line})
-		}
+	if !e.Ledger.Clone {
+		found = append(found, catalogFindings(e.Catalog)...)
 	}
 	if err := errors.Join(c.print(on, found), e.Close()); err != nil {
 		return err
@@ -43,6 +37,20 @@ func (c *Doctor) Run(ctx context.Context, on *screen.Screen, open Open) error {
 		}
 	}
 	return nil
+}
+
+// catalogFindings tell of the catalogs that want a person.
+func catalogFindings(k *catalog.Keeper) (found []doctor.Finding) {
+	troubled, err := catalog.Troubled(k)
+	if err != nil {
+		found = append(found, doctor.Finding{About: "catalog", State: doctor.Wrong, Text: err.Error()})
+	}
+	for _, t := range troubled {
+		for _, line := range CatalogLines(t) {
+			found = append(found, doctor.Finding{About: "catalog", State: doctor.Poor, Text: line})
+		}
+	}
+	return found
 }
 
 func (c *Doctor) print(on *screen.Screen, found []doctor.Finding) error {
