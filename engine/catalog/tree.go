@@ -140,23 +140,6 @@ func (n *node) there() (count int) {
 	return count
 }
 
-// below visits a folder and the folders below it that have records.
-func (t tree) below(path string, visit func(*node)) {
-	n := t[path]
-	if n == nil {
-		return
-	}
-	visit(n)
-	if !n.hasFolders() {
-		return
-	}
-	for i := range n.all() {
-		if n.all()[i].kind == folder {
-			t.below(join(path, n.all()[i].name), visit)
-		}
-	}
-}
-
 // packed are the entries of a folder as a checkpoint has them, and what is asked of all folders.
 type packed struct {
 	text         string // "": they are unpacked

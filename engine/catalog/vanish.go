@@ -69,7 +69,11 @@ func (s vanishing) settle(found []*node) {
 	}
 	var left []vanished
 	for _, v := range lost {
-		if !s.find(v) {
+		switch {
+		case s.find(v):
+		case s.old.stateAbove(v.in.path) == Gone: // with the folder, which came back without it
+			v.in.all()[v.at].bury()
+		default:
 			left = append(left, v)
 		}
 	}
@@ -190,33 +194,48 @@ func (s vanishing) takeForGone(lost []vanished) {
 	for _, v := range lost {
 		files += s.weight(v.in.path, &v.in.all()[v.at])
 	}
-	known := 0
-	for _, n := range s.old {
-		known += n.size()
-	}
 	if files == 0 {
 		return
 	}
-	asks := !s.o.AcceptGone && float64(files) > s.cat.GonePart*float64(known)
+	asks := !s.o.AcceptGone && float64(files) > s.cat.GonePart*float64(s.old.present(""))
 	for _, v := range lost {
 		e := &v.in.all()[v.at]
-		e.lost = false
 		if asks {
+			e.lost = false
 			v.in.state, v.in.why = Unconfirmed, "entries are not there; whether they are gone a person says"
 			s.report.Unconfirmed += s.weight(v.in.path, e)
 			continue
 		}
 		s.report.Gone += s.weight(v.in.path, e)
-		e.gone = true
-		e.lost = e.item == "" && e.kind != folder // forgotten
+		e.bury()
 	}
 }
 
+// bury marks an entry as gone, which is forgotten where neither it nor what was below it may be an item.
+func (e *entry) bury() { e.gone, e.lost = true, e.item == "" && e.kind != folder }
+
 // weight is how many entries an entry is, with all below it.
 func (s vanishing) weight(dir string, e *entry) int {
-	n := 1
-	if e.kind == folder {
-		s.old.below(join(dir, e.name), func(below *node) { n += below.size() })
+	if e.kind != folder {
+		return 1
 	}
-	return n
+	return 1 + s.old.present(join(dir, e.name))
+}
+
+// present is how many entries in a folder, and below it, are not gone.
+func (t tree) present(path string) int {
+	n := t[path]
+	if n == nil {
+		return 0
+	}
+	count := n.there()
+	if n.hasFolders() {
+		n.each(func(e *entry) bool {
+			if e.kind == folder && !e.gone {
+				count += t.present(join(path, e.name))
+			}
+			return true
+		})
+	}
+	return count
 }
