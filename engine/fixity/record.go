@@ -16,8 +16,11 @@ import (
 )
 
 // record commits what was found of an item, and what is known of copies that were not come to, and holds it where a copy is damaged, or
-// lets it go again.
+// lets it go again. Of an item of which no copy could be compared nothing is committed.
 func (c *Checks) record(ctx context.Context, r Result) error {
+	if r.toldNothing() {
+		return nil
+	}
 	outcome := layout.FixityPassed
 	if len(r.Failed()) > 0 {
 		outcome = layout.FixityFailed

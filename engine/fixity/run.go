@@ -92,6 +92,20 @@ func (r Result) Newer() string {
 	return ""
 }
 
+// toldNothing reports whether all copies that are wanted are away, or newer than their records.
+func (r Result) toldNothing() bool {
+	nothing := false
+	for _, found := range r.Copies {
+		switch found.Outcome {
+		case layout.FixityPassed, layout.FixityFailed:
+			return false
+		case layout.FixityDown, layout.FixityNewer:
+			nothing = true
+		}
+	}
+	return nothing
+}
+
 // Aside names the copies of which a mend set bytes aside that are there still, sorted.
 func (r Result) Aside() (copies []string) {
 	for _, name := range slices.Sorted(maps.Keys(r.Copies)) {
