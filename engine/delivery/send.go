@@ -276,10 +276,20 @@ func (k *Keeper) parcelFor(o *object, to layout.Name, content string) (p parcel,
 
 // outletFor opens a target.
 func (k *Keeper) outletFor(o *object, to layout.Name) (target.Config, outlet, error) {
-	s := k.settings.Current().Settings
+	now := k.settings.Current()
+	s := now.Settings
 	config, there := s.Target(k.ledger.Root, string(to), s.StoreDir(k.ledger.Root))
 	if !there {
 		return config, nil, fmt.Errorf("no target %q below targets: in %s", to, layout.SettingsFile)
+	}
+	if config.Kind == target.KindFolder {
+		dir, err := now.Keeping(config.Path, k.ledger.Root, k.ledger.Path(layout.InboxDir))
+		if err == nil && dir != "" { // it would be taken in anew, or be written over
+			err = refusedf("the folder of target %s, %s, lies in %s, where nothing is delivered", to, layout.EncodePath(config.Path), layout.EncodePath(dir))
+		}
+		if err != nil {
+			return config, nil, err
+		}
 	}
 	scratch := scratchFor(k.ledger, o.id, to)
 	switch {

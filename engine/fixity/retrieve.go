@@ -92,29 +92,11 @@ func (r *record) isElsewhere() error {
 // Outside refuses a place among what the workspace itself keeps, below the roots of catalogs, and in other folders, which
 // are named as they are on this disk.
 func Outside(to string, l *ledger.Ledger, now *settings.Snapshot, others ...string) error {
-	abs, err := filepath.Abs(to)
-	if err != nil {
-		return err
+	dir, err := now.Keeping(to, l.Root, others...)
+	if err == nil && dir != "" {
+		err = fault.New(fault.Refused, fmt.Sprintf("%s lies in %s, where this command writes nothing", layout.EncodePath(to), layout.EncodePath(dir)))
 	}
-	if dir, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
-		abs = filepath.Join(dir, filepath.Base(abs))
-	}
-	own := append([]string{now.Settings.StoreDir(l.Root)}, others...)
-	for _, c := range now.Catalogs {
-		own = append(own, c.Root)
-	}
-	for _, dir := range []string{layout.RepositoryDir, layout.ItemsDir, layout.IntakeDir, layout.RejectedDir, layout.StateDir} {
-		own = append(own, l.Path(dir))
-	}
-	for _, dir := range own {
-		if real, err := filepath.EvalSymlinks(dir); err == nil {
-			dir = real
-		}
-		if rel, err := filepath.Rel(dir, abs); err == nil && filepath.IsLocal(rel) {
-			return fault.New(fault.Refused, fmt.Sprintf("%s lies in %s, where this command writes nothing", layout.EncodePath(to), layout.EncodePath(dir)))
-		}
-	}
-	return nil
+	return err
 }
 
 // handing hands out what is kept of one item.

@@ -58,6 +58,34 @@ func (c *Snapshot) KeptBy(id queue.StepID) (by []*timetable.Schedule) {
 	return by
 }
 
+// Keeping is the folder that a path lies in, or is, of those which the workspace root itself keeps, the roots of catalogs, and others, which are
+// named as they are on this disk; "": none.
+func (c *Snapshot) Keeping(path, root string, others ...string) (dir string, err error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
+		abs = filepath.Join(dir, filepath.Base(abs))
+	}
+	own := append([]string{c.Settings.StoreDir(root)}, others...)
+	for _, k := range c.Catalogs {
+		own = append(own, k.Root)
+	}
+	for _, dir := range []string{layout.RepositoryDir, layout.ItemsDir, layout.IntakeDir, layout.RejectedDir, layout.StateDir} {
+		own = append(own, filepath.Join(root, dir))
+	}
+	for _, dir := range own {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			dir = real
+		}
+		if rel, err := filepath.Rel(dir, abs); err == nil && filepath.IsLocal(rel) {
+			return dir, nil
+		}
+	}
+	return "", nil
+}
+
 // settingsDirs are the folders of settings files.
 var settingsDirs = []string{layout.WorkflowsDir, layout.RulesDir, layout.QueuesDir, layout.SchedulesDir, layout.SearchesDir, layout.CatalogsDir,
 	layout.WordsDir, layout.PlacesDir,
