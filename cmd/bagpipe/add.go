@@ -14,7 +14,7 @@ import (
 )
 
 type addCmd struct {
-	Paths      []string `arg:"" name:"path" help:"Files, folders or archives; each becomes one item."`
+	Paths      []string `arg:"" name:"path" writes:"move" help:"Files, folders or archives; each becomes one item."`
 	Workflow   string   `placeholder:"NAME" help:"The workflow; default: the rules' or the collection's."`
 	Collection string   `placeholder:"NAME" help:"The collection, in place of the rules'; default: the rules', or default."`
 	Label      string   `help:"The item's label; default: the path's name. For one path only."`

@@ -20,7 +20,7 @@ type stepReplayCmd struct {
 	Item    string `arg:"" help:"Identifier, the beginning of one, or label."`
 	Step    string `arg:"" help:"STEP, or WORKFLOW/STEP."`
 	Attempt string `placeholder:"N" help:"The attempt whose inputs are used: N or N-ENGINE; default: the last one kept."`
-	To      string `placeholder:"DIR" help:"The folder to run it in, empty or not there; default: a new temporary one."`
+	To      string `placeholder:"DIR" writes:"" help:"The folder to run it in, empty or not there; default: a new temporary one."`
 	JSON    bool   `name:"json" help:"Print JSON; the robot's output goes to the log alone."`
 }
 

@@ -10,6 +10,8 @@ import (
 	"bagpipe/cmd/bagpipe/internal/bagtool"
 	"bagpipe/cmd/bagpipe/internal/farm"
 	"bagpipe/cmd/bagpipe/internal/serve"
+	"bagpipe/engine"
+	"bagpipe/engine/roots"
 
 	"github.com/alecthomas/kong"
 )
@@ -174,4 +176,49 @@ func otherCommandsThan(args []string) string {
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return strings.ToLower(name) == args[named] })
 	return `^cli\.(` + strings.Join(names, "|") + `)$`
+}
+
+// sparesCatalogs refuses arguments and options by which a command would write into the root of a catalog of the workspace
+// around. Those that name what a command writes have the tag writes, which may name the option that makes it do so.
+func (a *app) sparesCatalogs(ctx *kong.Context) error {
+	var places []string
+	for node := ctx.Selected(); node != nil; node = node.Parent {
+		for _, v := range slices.Concat(node.Positional, flagValues(node.Flags)) {
+			if with := v.Tag.Get("writes"); v.Tag.Has("writes") && (with == "" || isOn(ctx, with)) {
+				places = append(places, texts(v.Target)...)
+			}
+		}
+	}
+	places = slices.DeleteFunc(places, func(p string) bool { return p == "" || p == "-" })
+	root, err := engine.Find(a.workspaceDir())
+	if err != nil || len(places) == 0 { // without a workspace there is no catalog
+		return nil
+	}
+	catalogs := roots.Of(root)
+	for _, p := range places {
+		if err := roots.Outside(catalogs, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func flagValues(flags []*kong.Flag) (values []*kong.Value) {
+	for _, f := range flags {
+		values = append(values, f.Value)
+	}
+	return values
+}
+
+// isOn reports whether an option that is on or off is on.
+func isOn(ctx *kong.Context, name string) bool {
+	return slices.ContainsFunc(ctx.Flags(), func(f *kong.Flag) bool { return f.Name == name && f.Target.Bool() })
+}
+
+// texts are the values of an argument or an option.
+func texts(v reflect.Value) []string {
+	if all, is := v.Interface().([]string); is {
+		return all
+	}
+	return []string{v.String()}
 }

@@ -26,7 +26,7 @@ func (c *completionCmd) Run(k *kong.Kong, a *app) error {
 }
 
 type manCmd struct {
-	To string `type:"path" placeholder:"DIR" help:"Write it there, and a page of each command (bagpipe-run.1), as files."`
+	To string `type:"path" placeholder:"DIR" writes:"" help:"Write it there, and a page of each command (bagpipe-run.1), as files."`
 }
 
 // Run prints the manual page, or writes all pages.

@@ -236,8 +236,8 @@ type exportCmd struct {
 	Item   []string `arg:"" optional:"" help:"Identifier, the beginning of one, or label; default: all items that the options leave."`
 	Format string   `required:"" short:"f" enum:"turtle,jsonld,premis,mets,csv,jsonl" placeholder:"FORMAT" help:"turtle, jsonld, premis, mets, csv or jsonl."`
 	Table  string   `enum:"items,attempts,events,deposits,fixity" default:"items" help:"Of csv and jsonl: items, attempts, events, deposits or fixity."`
-	Dip    string   `placeholder:"DIR" xor:"to" help:"Of mets: a dissemination package of each item in this folder: its METS, its content, and an RO-Crate."`
-	To     string   `placeholder:"DIR" xor:"to" help:"Write a file for each item into this folder, which must not be there; default: standard output. premis and mets of several items need it."`
+	Dip    string   `placeholder:"DIR" xor:"to" writes:"" help:"Of mets: a dissemination package of each item in this folder: its METS, its content, and an RO-Crate."`
+	To     string   `placeholder:"DIR" xor:"to" writes:"" help:"Write a file for each item into this folder, which must not be there; default: standard output. premis and mets of several items need it."`
 }
 
 // Validate is called by kong.

@@ -67,6 +67,9 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	app := &app{Screen: &screen.Screen{In: in, Out: printed, Err: errOut}, globals: cli.globals, drain: make(chan struct{})}
 	if err := app.openLog(cli.Options); err != nil {
 		return int(app.code(err))
+	if err := app.sparesCatalogs(kctx); err != nil {
+		return int(app.code(err))
+	}
 	}
 	defer app.log.Close()
 	ctx, stop := app.untilSignal(context.Background())

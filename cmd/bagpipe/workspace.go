@@ -11,7 +11,7 @@ import (
 )
 
 type initCmd struct {
-	Dir string `arg:"" help:"The folder to make; it may be there and empty."`
+	Dir string `arg:"" writes:"" help:"The folder to make; it may be there and empty."`
 }
 
 func (c *initCmd) Run(ctx context.Context, a *app) error {

@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"strconv"
-	"strings"
 
 	"bagpipe/engine/fault"
 	"bagpipe/engine/ledger"
@@ -57,8 +56,10 @@ func (k *Keeper) Add(ctx context.Context, c *roots.Catalog) error {
 	if c.Trusting() {
 		text += "trust: [size, mtime]\n"
 	}
-	if _, err := roots.Parse(file, []byte(text)); err != nil {
+	if wrong, err := k.settings.CheckEdit(file, []byte(text)); err != nil {
 		return err
+	} else if wrong != nil {
+		return fault.New(fault.Refused, wrong.Text)
 	}
 	if err := disk.MkdirAll(k.ledger.Path(layout.CatalogsDir), 0o777); err != nil {
 		return err
@@ -72,40 +73,16 @@ func (k *Keeper) Add(ctx context.Context, c *roots.Catalog) error {
 // checkRoot refuses a root that is no folder, or that lies in the workspace or in another
 // catalog's root, or holds one of them.
 func (k *Keeper) checkRoot(c *roots.Catalog) error {
-	refused := func(text string, args ...any) error { return fault.New(fault.Refused, fmt.Sprintf(text, args...)) }
-	root, err := filepath.EvalSymlinks(c.Root)
-	if err != nil {
+	if info, err := os.Stat(c.Root); errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("the root of catalog %s: %w", c.Name, err)
+	} else if err != nil || !info.IsDir() {
+		return errors.Join(fault.New(fault.Refused, layout.EncodePath(c.Root)+" is no folder"), err)
 	}
-	if info, err := os.Stat(root); err != nil || !info.IsDir() {
-		return errors.Join(refused("%s is no folder", layout.EncodePath(c.Root)), err)
-	}
-	home, err := filepath.EvalSymlinks(k.ledger.Root)
-	if err != nil {
-		return err
-	}
-	if home, err = filepath.Abs(home); err != nil {
-		return err
-	}
-	if within(root, home) || within(home, root) {
-		return refused("%s and the workspace lie in one another", layout.EncodePath(c.Root))
-	}
-	for name, other := range k.settings.Current().Catalogs {
-		if name == c.Name {
-			continue
-		}
-		at, err := filepath.EvalSymlinks(other.Root)
-		if err != nil {
-			at = other.Root // not mounted now
-		}
-		if within(root, at) || within(at, root) {
-			return refused("%s and the root of catalog %s lie in one another", layout.EncodePath(c.Root), name)
-		}
+	if err := c.Alone(k.ledger.Root, k.settings.Current().Catalogs); err != nil {
+		return fault.New(fault.Refused, err.Error())
 	}
 	return nil
 }
-
-func within(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
 
 // Remove removes catalogs/NAME.yaml. What was catalogued stays in the history, and the
 // items stay.

@@ -5,15 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
 	"time"
 
 	"bagpipe/engine/queue"
+	"bagpipe/engine/roots"
 	"bagpipe/engine/state"
 	"bagpipe/engine/timetable"
 	"bagpipe/layout"
+	"bagpipe/steps/target"
 )
 
 // crossCheck checks what a settings file says of others, before an edit is
@@ -21,7 +24,14 @@ import (
 // workflow would set every drop aside. data nil is a deletion. It looks at the
 // files as committed, so workflows are brought in first. defs are the definitions of v.
 func (k *checker) crossCheck(v tree, defs map[string]*state.Definition, p string, data []byte) error {
+	if data != nil {
+		if err := k.crossCheckPlaces(v, p, data); err != nil {
+			return err
+		}
+	}
 	switch {
+	case path.Dir(p) == layout.CatalogsDir && data != nil:
+		return k.crossCheckCatalog(v, p, data)
 	case p == layout.SettingsFile:
 		return k.crossCheckSettings(p, data, defs)
 	case path.Dir(p) == layout.RulesDir:
@@ -274,6 +284,132 @@ func (k *checker) stillNamed(v tree, workflow string) error {
 			value, _, _ = strings.Cut(value, "#")
 			if strings.TrimPrefix(key, "- ") == "workflow" && strings.Trim(strings.TrimSpace(value), `"'`) == workflow {
 				return &layout.FileError{File: p, Line: n + 1, Column: 1, Text: fmt.Sprintf("names workflow %q still; %s/%s.yaml is kept", workflow, layout.WorkflowsDir, workflow)}
+			}
+		}
+	}
+	return nil
+}
+
+// place is a folder or a file that a settings file has written to; key names it in the file.
+type place struct{ key, path string }
+
+// placesOf gives the places outside the items' folders that what a settings file says has written to. Paths are full.
+func (k *checker) placesOf(part any) (all []place) {
+	add := func(key, path string) {
+		if path != "" {
+			all = append(all, place{key, Below(k.path(""), path)})
+		}
+	}
+	switch part := part.(type) {
+	case *Settings:
+		add("$.store", part.Store)
+		add("$.views", part.Views)
+		for _, name := range slices.Sorted(maps.Keys(part.Targets)) {
+			if c := part.Targets[name]; c.Kind == target.KindFolder {
+				add("$.targets."+name+".path", c.Path)
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(part.Notify)) {
+			add("$.notify."+name+".atom", part.Notify[name].Atom)
+		}
+	case *timetable.Schedule:
+		add("$.do.feeds", part.Do.Feeds)
+	case *state.Definition:
+		for i, s := range part.Steps {
+			if own, is := s.With["store"].(string); is && s.Robot == "deposit" {
+				add(fmt.Sprintf("$.steps[%d].with.store", i), own)
+			}
+		}
+	}
+	return all
+}
+
+// crossCheckPlaces refuses to have anything written into the root of a catalog.
+func (k *checker) crossCheckPlaces(v tree, p string, data []byte) error {
+	part, err := k.committed(p, data)
+	if err != nil {
+		return err
+	}
+	places := k.placesOf(part)
+	if len(places) == 0 {
+		return nil
+	}
+	catalogs, err := k.catalogsAt(v)
+	if err != nil || len(catalogs) == 0 {
+		return err
+	}
+	y, err := layout.ParseYAML(p, data)
+	if err != nil {
+		return err
+	}
+	for _, to := range places {
+		if err := roots.Outside(catalogs, to.path); err != nil {
+			return y.Errorf(to.key, "%v", err)
+		}
+	}
+	return nil
+}
+
+// catalogsAt reads the sound catalogs of v.
+func (k *checker) catalogsAt(v tree) (map[layout.Name]*roots.Catalog, error) {
+	entries, err := v.List(layout.CatalogsDir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	all := map[layout.Name]*roots.Catalog{}
+	for _, e := range entries {
+		p := path.Join(layout.CatalogsDir, e.Name)
+		if e.IsDir || !isSettings(p) {
+			continue
+		}
+		data, err := v.ReadFile(p)
+		if err != nil {
+			return nil, err
+		}
+		if part, err := k.parse(p, data); err == nil {
+			all[part.(*roots.Catalog).Name] = part.(*roots.Catalog)
+		}
+	}
+	return all, nil
+}
+
+// crossCheckCatalog refuses a root that holds the workspace, another root, or a place that settings have written to, or lies
+// in the workspace or another root.
+func (k *checker) crossCheckCatalog(v tree, p string, data []byte) error {
+	c, err := roots.Parse(p, data)
+	if err != nil {
+		return err
+	}
+	y, err := layout.ParseYAML(p, data)
+	if err != nil {
+		return err
+	}
+	all, err := k.catalogsAt(v)
+	if err != nil {
+		return err
+	}
+	if err := c.Alone(k.path(""), all); err != nil {
+		return y.Errorf("$.root", "%v", err)
+	}
+	paths, err := Paths(v)
+	if err != nil {
+		return err
+	}
+	for _, other := range paths {
+		if ofFeeds(other) {
+			continue
+		}
+		data, err := v.ReadFile(other)
+		if err != nil {
+			return err
+		}
+		part, err := k.committed(other, data)
+		if err != nil {
+			continue // told by itself
+		}
+		for _, to := range k.placesOf(part) {
+			if roots.Outside(map[layout.Name]*roots.Catalog{c.Name: c}, to.path) != nil {
+				return y.Errorf("$.root", "%s lies in it, where %s has written: expected a folder that nothing is written to", layout.EncodePath(to.path), other)
 			}
 		}
 	}

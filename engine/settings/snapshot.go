@@ -65,9 +65,7 @@ func (c *Snapshot) Keeping(path, root string, others ...string) (dir string, err
 	if err != nil {
 		return "", err
 	}
-	if dir, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
-		abs = filepath.Join(dir, filepath.Base(abs))
-	}
+	abs = roots.Resolve(abs)
 	own := append([]string{c.Settings.StoreDir(root)}, others...)
 	for _, k := range c.Catalogs {
 		own = append(own, k.Root)
@@ -328,7 +326,7 @@ func (so *Source) brokenAnew(v gitstore.View, committed []string, c *Snapshot) e
 		if err != nil {
 			return fmt.Errorf("read %s: %w", p, err)
 		}
-		refused, err := so.checkEdit(p, data)
+		refused, err := so.CheckEdit(p, data)
 		if err != nil {
 			return err
 		}

@@ -274,7 +274,7 @@ func (so *Source) commitSetting(ctx context.Context, p string, committed, edited
 	case committed == nil:
 		verb = "added"
 	}
-	refused, err := so.checkEdit(p, edited)
+	refused, err := so.CheckEdit(p, edited)
 	if err != nil {
 		return err
 	}
@@ -353,9 +353,9 @@ func (t *together) commit(ctx context.Context, so *Source) error {
 	return nil
 }
 
-// checkEdit says what is wrong with an edited settings file, by itself or with
+// CheckEdit says what is wrong with an edited settings file, by itself or with
 // what it says of others.
-func (so *Source) checkEdit(p string, edited []byte) (refused *layout.FileError, err error) {
+func (so *Source) CheckEdit(p string, edited []byte) (refused *layout.FileError, err error) {
 	if edited != nil {
 		err = so.check.checkEdit(p, edited)
 	}

@@ -17,7 +17,7 @@ import (
 
 // STAC keeps a static catalog of all items.
 type STAC struct {
-	Dir        string        `arg:"" help:"The folder; it is made, or brought up to date."`
+	Dir        string        `arg:"" writes:"" help:"The folder; it is made, or brought up to date."`
 	Collection []layout.Name `placeholder:"NAME" help:"Only this collection; again: these."`
 	Href       string        `placeholder:"URL" help:"Where files are had from, as URL/ITEM/PATH; default: their place on this disk."`
 	JSON       bool          `name:"json" help:"Print JSON."`
@@ -57,7 +57,7 @@ func (c *STAC) Run(ctx context.Context, on *screen.Screen, open Open) error {
 // Map draws where items lie.
 type Map struct {
 	question
-	Output string `short:"o" required:"" placeholder:"FILE" help:"The SVG file to write; -: standard output."`
+	Output string `short:"o" required:"" placeholder:"FILE" writes:"" help:"The SVG file to write; -: standard output."`
 }
 
 // Validate is called by kong.

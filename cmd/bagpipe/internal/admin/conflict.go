@@ -189,7 +189,7 @@ type MergeDriver struct {
 }
 
 type driverInstall struct {
-	Dir string `arg:"" optional:"" help:"The clone; default: the current folder."`
+	Dir string `arg:"" optional:"" writes:"" help:"The clone; default: the current folder."`
 }
 
 // Run registers the driver.

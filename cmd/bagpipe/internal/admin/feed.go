@@ -81,7 +81,7 @@ func (c *feedShow) Run(ctx context.Context, on *screen.Screen, open Open) error 
 }
 
 type feedWrite struct {
-	Dir string `arg:"" help:"The folder; files that are there are replaced."`
+	Dir string `arg:"" writes:"" help:"The folder; files that are there are replaced."`
 }
 
 // Run writes DIR/person/NAME.atom, DIR/collection/NAME.atom, and each as .json.

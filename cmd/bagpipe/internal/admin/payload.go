@@ -107,7 +107,7 @@ func (c *payloadGet) Run(ctx context.Context, on *screen.Screen, open Open) erro
 
 type payloadPut struct {
 	payloadItems
-	To string `required:"" placeholder:"PLACE" help:"The folder of a workspace or a backup, or HOST:FOLDER."`
+	To string `required:"" placeholder:"PLACE" writes:"" help:"The folder of a workspace or a backup, or HOST:FOLDER."`
 }
 
 // Run prints a line for each item whose bytes went.

@@ -16,7 +16,7 @@ import (
 // Restore makes a workspace again from a backup of its history.
 type Restore struct {
 	History string `arg:"" help:"A repository, a bundle, or an address that git clone takes."`
-	Dir     string `arg:"" help:"The folder to make; it may be there, empty or with the folders of a backup."`
+	Dir     string `arg:"" writes:"" help:"The folder to make; it may be there, empty or with the folders of a backup."`
 	Site    string `placeholder:"NAME" help:"The site that the workspace takes the place of, after the commits that the site pushed to HISTORY, the remote origin from now on, were fetched; without it the workspace does nothing with the items of any site."`
 	Alone   bool   `help:"With --site: no other copy has more of the site's history, and HISTORY is no remote."`
 }

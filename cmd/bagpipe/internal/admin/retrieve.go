@@ -14,7 +14,7 @@ type Retrieve struct {
 	Item    string      `arg:"" help:"Identifier, the beginning of one, or label."`
 	Version int         `placeholder:"N" help:"This version of it; default: the present one."`
 	From    layout.Name `placeholder:"TARGET" help:"Have it from this target; default: from wherever a copy is sound."`
-	To      string      `required:"" placeholder:"PATH" help:"A folder or an archive (.zip, .tar, .tar.gz, .tar.zst) to make; it must not be there."`
+	To      string      `required:"" placeholder:"PATH" writes:"" help:"A folder or an archive (.zip, .tar, .tar.gz, .tar.zst) to make; it must not be there."`
 	JSON    bool        `name:"json" help:"Print JSON."`
 	Quiet   bool        `short:"q" help:"No progress."`
 }

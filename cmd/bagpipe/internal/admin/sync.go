@@ -149,7 +149,7 @@ func (c *Own) Run(ctx context.Context, on *screen.Screen, open Open) error {
 // Clone makes a second workspace of a history.
 type Clone struct {
 	URL  string `arg:"" name:"url" help:"A repository or an address that git clone takes."`
-	Dir  string `arg:"" help:"The folder to make."`
+	Dir  string `arg:"" writes:"" help:"The folder to make."`
 	Site string `required:"" placeholder:"NAME" help:"The name of the new workspace among those that share the history."`
 }
 

@@ -189,18 +189,21 @@ func (c *archiveCheckCmd) Run(ctx context.Context, on *screen.Screen) error {
 
 type archiveExtractCmd struct {
 	Archive   string `arg:"" help:"The archive; of one in several parts the first."`
-	To        string `arg:"" optional:"" help:"The folder to make; default: the archive's name without its ending, in the current folder."`
+	To        string `arg:"" optional:"" writes:"" help:"The folder to make; default: the archive's name without its ending, in the current folder."`
 	Nested    int    `placeholder:"N" help:"Unpack archives within it in place, down to this depth; 0."`
 	Sync      bool   `negatable:"" default:"true" help:"Wait until everything is on disk."`
 	Quiet     bool   `short:"q" help:"No progress."`
 	readFlags `embed:""`
 }
 
+// AfterApply is called by kong: where it extracts to is known before it runs.
+func (c *archiveExtractCmd) AfterApply() error {
+	c.To = cmp.Or(c.To, archive.FolderName(c.Archive))
+	return nil
+}
+
 func (c *archiveExtractCmd) Run(ctx context.Context, on *screen.Screen) error {
 	to := c.To
-	if to == "" {
-		to = archive.FolderName(c.Archive)
-	}
 	if err := cmp.Or(wantFile(c.Archive), wantPlace(to)); err != nil {
 		return err
 	}
@@ -224,7 +227,7 @@ func (c *archiveExtractCmd) Run(ctx context.Context, on *screen.Screen) error {
 
 type archivePackCmd struct {
 	From         string    `arg:"" help:"The folder or file."`
-	Archive      string    `arg:"" help:"The archive to make; its ending says the format: .zip, .tar, .tar.gz, .tar.zst."`
+	Archive      string    `arg:"" writes:"" help:"The archive to make; its ending says the format: .zip, .tar, .tar.gz, .tar.zst."`
 	Format       string    `placeholder:"FORMAT" help:"The format, whatever the ending: zip, tar, tar.gz, tar.zst."`
 	Reproducible bool      `help:"The same bytes from the same content: sorted, one time (1980-01-01), no owner, plain permissions."`
 	Time         time.Time `placeholder:"TIME" help:"The time of every member, as 2020-01-31T12:00:00Z."`

@@ -13,7 +13,7 @@ import (
 )
 
 type bagUpdateCmd struct {
-	Dir     string `arg:"" help:"The bag's folder."`
+	Dir     string `arg:"" writes:"" help:"The bag's folder."`
 	Changed bool   `help:"Accept files that differ from the manifests."`
 	Removed bool   `help:"Accept that listed files are gone."`
 	Sync    bool   `negatable:"" default:"true" help:"Wait until everything is on disk."`
@@ -76,7 +76,7 @@ type bagManifestCmd struct {
 
 type bagManifestAddCmd struct {
 	Algorithm string `arg:"" enum:"md5,sha1,sha224,sha256,sha384,sha512" help:"md5, sha1, sha224, sha256, sha384 or sha512."`
-	Dir       string `arg:"" help:"The bag's folder."`
+	Dir       string `arg:"" writes:"" help:"The bag's folder."`
 	Sync      bool   `negatable:"" default:"true" help:"Wait until everything is on disk."`
 	bagWork
 }

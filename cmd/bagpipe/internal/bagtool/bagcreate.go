@@ -16,8 +16,8 @@ import (
 )
 
 type bagCreateCmd struct {
-	Source    string   `arg:"" help:"The folder whose contents become the payload."`
-	Dest      string   `arg:"" optional:"" help:"The bag's folder to make."`
+	Source    string   `arg:"" writes:"in-place" help:"The folder whose contents become the payload."`
+	Dest      string   `arg:"" optional:"" writes:"" help:"The bag's folder to make."`
 	InPlace   bool     `help:"Make the folder itself the bag: its contents move into data/."`
 	Algorithm []string `placeholder:"NAME" help:"md5, sha1, sha224, sha256, sha384 or sha512; may be given several times. Default: those that the profile requires, or sha256 and sha512."`
 	Info      []string `placeholder:"LABEL=VALUE" sep:"none" help:"A line of bag-info.txt; may be given several times."`

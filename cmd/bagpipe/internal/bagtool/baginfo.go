@@ -66,7 +66,7 @@ func (c *bagInfoGetCmd) Run(ctx context.Context, on *screen.Screen) error {
 }
 
 type bagInfoSetCmd struct {
-	Dir    string   `arg:"" help:"The bag's folder."`
+	Dir    string   `arg:"" writes:"" help:"The bag's folder."`
 	Field  []string `arg:"" optional:"" name:"label=value" help:"A label and its value, in the place of all values it has; a label may be given several times."`
 	Add    []string `placeholder:"LABEL=VALUE" sep:"none" help:"Add one more of that label; may be given several times."`
 	Remove []string `placeholder:"LABEL" sep:"none" help:"Remove all of that label; may be given several times."`

@@ -21,7 +21,7 @@ import (
 )
 
 type bagFetchCmd struct {
-	Dir         string   `arg:"" help:"The bag's folder."`
+	Dir         string   `arg:"" writes:"" help:"The bag's folder."`
 	AllowHost   []string `placeholder:"HOST" help:"A host that http and https URLs may name: example.org, example.org:8080, *.example.org; may be given several times."`
 	AllowFolder []string `placeholder:"DIR" sep:"none" help:"A folder that file URLs may lead into; may be given several times."`
 	Free        sizeFlag `placeholder:"SIZE" help:"Leave so much room on the bag's file system; 64MiB."`
@@ -101,7 +101,7 @@ func trusted(root, bag string) bool {
 
 type bagSerializeCmd struct {
 	Dir          string `arg:"" help:"The bag's folder."`
-	To           string `placeholder:"FILE" help:"The archive to make; default: beside the folder, named like it."`
+	To           string `placeholder:"FILE" writes:"" help:"The archive to make; default: beside the folder, named like it."`
 	Format       string `enum:",zip,tar,tar.gz,tar.zst" default:"" help:"zip, tar, tar.gz or tar.zst; default: the ending of the archive's name, or tar."`
 	Reproducible bool   `help:"Give every member one time, so that the same bag gives the same bytes."`
 	Verify       bool   `negatable:"" default:"true" help:"Validate the archive before it gets its name."`
@@ -112,6 +112,15 @@ type bagSerializeCmd struct {
 // epoch is the one time of reproducible archives: the earliest a zip can hold.
 var epoch = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
+// AfterApply is called by kong: what it makes is known before it runs.
+func (c *bagSerializeCmd) AfterApply() error {
+	whole, err := absolute(c.Dir)
+	if err == nil {
+		c.To = cmp.Or(c.To, whole+"."+cmp.Or(c.Format, string(archive.Tar)))
+	}
+	return err
+}
+
 func (c *bagSerializeCmd) Run(ctx context.Context, on *screen.Screen) error {
 	if err := wantFolder(c.Dir); err != nil {
 		return err
@@ -121,9 +130,6 @@ func (c *bagSerializeCmd) Run(ctx context.Context, on *screen.Screen) error {
 		return err
 	}
 	to := c.To
-	if to == "" {
-		to = whole + "." + cmp.Or(c.Format, string(archive.Tar))
-	}
 	if err := cmp.Or(wantPlace(to), wantOutsideStore(to)); err != nil {
 		return err
 	}

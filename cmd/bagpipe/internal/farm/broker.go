@@ -20,7 +20,7 @@ type Broker struct {
 	WebSocket string   `name:"websocket" placeholder:"ADDR" help:"Where workers come in that may use the web alone (wss://)."`
 	Cluster   string   `required:"" placeholder:"ADDR" help:"Where the other brokers come in."`
 	Routes    []string `placeholder:"ADDR" help:"Where the other brokers are, as --cluster has it there; may be given several times."`
-	Store     string   `default:"bagpipe-broker" placeholder:"DIR" help:"Its folder; default: bagpipe-broker."`
+	Store     string   `default:"bagpipe-broker" placeholder:"DIR" writes:"" help:"Its folder; default: bagpipe-broker."`
 }
 
 // Run serves until a signal comes.

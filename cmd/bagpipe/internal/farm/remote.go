@@ -32,7 +32,7 @@ type Remote struct {
 
 type invite struct {
 	Name   string   `arg:"" help:"The worker's name."`
-	File   string   `arg:"" help:"The file to write; it is the worker's secret."`
+	File   string   `arg:"" writes:"" help:"The file to write; it is the worker's secret."`
 	CA     string   `name:"ca" placeholder:"FILE" help:"The authority of NATS servers that are not Bagpipe's, in PEM."`
 	Plain  bool     `help:"The NATS server is not Bagpipe's, on this machine, and without TLS."`
 	Broker bool     `help:"NAME is a broker's: the file has its certificate, and lets the engine and the invited workers in."`

@@ -35,7 +35,7 @@ type Submit struct {
 type submitEnd struct {
 	Wait          bool   `help:"Wait for the items' ends, and tell of each."`
 	BatchComplete bool   `help:"With --batch: close it, and wait until its items are done, and the steps that are done once for all of them."`
-	Save          string `placeholder:"DIR" help:"Wait, and write the results of each item to DIR/LABEL."`
+	Save          string `placeholder:"DIR" writes:"" help:"Wait, and write the results of each item to DIR/LABEL."`
 	InFlight      int    `default:"100" placeholder:"N" help:"Items under way at once; default: 100."`
 }
 

@@ -14,7 +14,7 @@ import (
 
 // Options say where and how is logged.
 type Options struct {
-	Log       string `name:"log" env:"BAGPIPE_LOG" placeholder:"FILE" help:"Write the log to FILE, with times and levels; - for standard error. It is opened anew on SIGHUP."`
+	Log       string `name:"log" env:"BAGPIPE_LOG" placeholder:"FILE" writes:"" help:"Write the log to FILE, with times and levels; - for standard error. It is opened anew on SIGHUP."`
 	LogFormat string `name:"log-format" env:"BAGPIPE_LOG_FORMAT" enum:"text,json" default:"text" help:"With --log: text or json."`
 }
 
