@@ -179,6 +179,25 @@ func (t overlay) List(dir string) ([]gitstore.Entry, error) {
 	return out, nil
 }
 
+// comingTree is what comes into force once the files of a workspace are taken in: each as it lies there, if it is sound, else as
+// it is committed.
+type comingTree struct {
+	overlay
+	k *checker
+}
+
+// ReadFile reads a file of the workspace that is sound, else of the history.
+func (t comingTree) ReadFile(name string) ([]byte, error) {
+	data, err := t.over.ReadFile(name)
+	if err == nil && t.k.checkEdit(name, data) == nil {
+		return data, nil
+	}
+	if committed, err := t.under.ReadFile(name); err == nil {
+		return committed, nil
+	}
+	return data, err
+}
+
 // CheckPushed checks the settings of a commit that is pushed to the workspace at root. What
 // was as wrong at the commit before, in a file that the push leaves as it was, is no mistake
 // of the push. before may be empty. Schedules whose time is past are doubts: another site may have made them in time.

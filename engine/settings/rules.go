@@ -37,27 +37,25 @@ func ShippedRules() (map[string][]byte, error) {
 }
 
 // CheckRules reads a rule file as if it were in rules/, in the place of one of its name,
-// and looks up the workflows, lanes, collections and rules that it names. Its errors are
+// and looks up the workflows, lanes, collections, targets and rules that it names in the settings
+// as the workspace has them: what was edited there comes into force first. Its errors are
 // *layout.FileError.
 func (so *Source) CheckRules(file string, data []byte) (*RuleFile, error) {
 	f, err := ParseRules(file, data)
 	if err != nil {
 		return nil, err
 	}
-	v, err := so.ledger.Store.Tip()
+	tip, err := so.ledger.Store.Tip()
 	if err != nil {
 		return nil, err
 	}
+	v := comingTree{overlay{folderTree(so.ledger.Root), tip}, so.check}
 	defs, err := so.check.definitionsAt(v)
 	if err != nil {
 		return nil, err
 	}
 	err = so.check.crossCheckRules(v, layout.RulesDir+"/"+f.Name+".yaml", data, func(workflow string) bool {
-		if defs[workflow] != nil {
-			return true
-		}
-		_, err := os.Lstat(so.ledger.Path(layout.WorkflowsDir + "/" + workflow + ".yaml")) // one that is to be committed yet
-		return err == nil
+		return defs[workflow] != nil
 	})
 	var fe *layout.FileError
 	if errors.As(err, &fe) {
