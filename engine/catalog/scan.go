@@ -9,12 +9,15 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"bagpipe/bags/archive"
 	"bagpipe/engine/fault"
+	"bagpipe/engine/inbox"
+	"bagpipe/engine/ledger"
 	"bagpipe/engine/recognise"
 	"bagpipe/engine/roots"
 	"bagpipe/layout"
@@ -81,8 +84,10 @@ type scan struct {
 	stock
 	tally
 
-	old, now tree
-	shelves  *recognise.Survey
+	old, now   tree
+	shelves    *recognise.Survey
+	passed     func(name string) bool   // names that are no objects
+	unrecorded map[string]layout.ItemID // items that no record names, by the paths of their objects; nil: not looked for yet
 	changes
 }
 
@@ -165,6 +170,9 @@ func (s *scan) run(ctx context.Context) (err error) {
 	device := ""
 	if device, s.report.Away = s.away(); s.report.Away != "" {
 		return nil
+	}
+	if s.passed, err = c.Settings.Drops(s.cat.Collection).Settling().Passed(); err != nil {
+		return err
 	}
 	if err := s.k.checkRoot(s.cat); err != nil {
 		return err
@@ -417,10 +425,14 @@ func (k *Keeper) rules(c *roots.Catalog) (string, error) {
 	entries, err := v.List("")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
+	passing := ""
+	if ignore := k.settings.Current().Settings.Drops(c.Collection).Settling().Ignore; ignore != nil && !slices.Equal(ignore, inbox.DefaultIgnore()) {
+		passing = "-" + strings.TrimPrefix(ledger.DigestOf([]byte(strings.Join(ignore, "\n"))), "sha256:")[:8]
+	}
 	}
 	for _, e := range entries {
 		if e.Name == layout.RulesDir {
-			return e.Hash.String()[:16], nil
+			return e.Hash.String()[:16] + passing, nil
 		}
 	}
 	return "none", nil

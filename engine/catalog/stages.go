@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"bagpipe/engine/intake"
@@ -240,7 +241,12 @@ func (s *scan) askAll(ctx context.Context, shelf *recognise.Shelf, n *node, due 
 		if !known {
 			looks = append(looks, i)
 		}
+	passed := n.path != "" && slices.ContainsFunc(strings.Split(n.path, "/"), s.passed)
 	}
+		if passed || s.passed(e.name) {
+			said[i].verdict = no
+			continue
+		}
 	var next atomic.Int64
 	var g errgroup.Group
 	for range min(len(looks), 2*runtime.GOMAXPROCS(0)) {

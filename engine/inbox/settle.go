@@ -3,6 +3,7 @@ package inbox
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -42,6 +43,22 @@ const (
 // the names under which common programs write what is not finished.
 func DefaultIgnore() []string {
 	return []string{".*", "*.part", "*.tmp", "*.crdownload", "*.filepart", "*~"}
+}
+
+// SystemFiles gives the names of what systems leave beside people's files.
+func SystemFiles() []string {
+	return []string{".DS_Store", "._*", "[Tt]humbs.db", "[Ee]hthumbs.db", "[Dd]esktop.ini"}
+}
+
+// Passed tells the names that are no objects where these stay in their place: those that an Ignore pattern keeps from
+// being taken, and SystemFiles.
+func (s Settling) Passed() (func(name string) bool, error) {
+	ignore := s.Ignore
+	if ignore == nil {
+		ignore = DefaultIgnore()
+	}
+	p, err := content.Compile(slices.Concat(ignore, SystemFiles()))
+	return p.Match, err
 }
 
 // DefaultMarkers gives the suffixes used when Settling.Markers is nil.
