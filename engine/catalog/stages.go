@@ -1,19 +1,25 @@
 package catalog
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"time"
 
+	"bagpipe/engine/gitstore"
 	"bagpipe/engine/intake"
+	"bagpipe/engine/ledger"
 	"bagpipe/engine/recognise"
 	"bagpipe/layout"
 
@@ -141,7 +147,16 @@ func (s *scan) visitFree(ctx context.Context, n *node, rules string, due, again 
 			continue
 		}
 		o := object{path: path, in: n, name: e.name, item: e.item, workflow: said[e.name].workflow}
+		var stands layout.ItemID
+		if e.item == "" {
+			if stands, err = standing(ctx, s, n, path); err != nil {
+				return nil, err
+			}
+		}
 		switch {
+		case e.item == "" && stands != "":
+			o.item, o.known, e.item, n.changed = stands, true, stands, true
+			s.changed = append(s.changed, o)
 		case e.item == "":
 			if e.item, err = layout.NewItemID(s.k.ledger.Random); err != nil {
 				return nil, err
@@ -232,7 +247,12 @@ func (s *scan) recogniseAll(ctx context.Context, n *node, again bool) (of map[st
 func (s *scan) askAll(ctx context.Context, shelf *recognise.Shelf, n *node, due []*entry) ([]recognised, error) {
 	said := make([]recognised, len(due))
 	var looks []int
+	passed := n.path != "" && slices.ContainsFunc(strings.Split(n.path, "/"), s.passed)
 	for i, e := range due {
+		if passed || s.passed(e.name) {
+			said[i].verdict = no
+			continue
+		}
 		known := false
 		var err error
 		if said[i], known, err = byName(ctx, shelf, n, e); err != nil {
@@ -241,12 +261,7 @@ func (s *scan) askAll(ctx context.Context, shelf *recognise.Shelf, n *node, due 
 		if !known {
 			looks = append(looks, i)
 		}
-	passed := n.path != "" && slices.ContainsFunc(strings.Split(n.path, "/"), s.passed)
 	}
-		if passed || s.passed(e.name) {
-			said[i].verdict = no
-			continue
-		}
 	var next atomic.Int64
 	var g errgroup.Group
 	for range min(len(looks), 2*runtime.GOMAXPROCS(0)) {
@@ -335,4 +350,77 @@ func verdictOf(o *recognise.Outcome, k kind) verdict {
 		return no
 	}
 	return unknown
+}
+
+// standing gives the item that stands for the object at a path and of which the folder's record has lost: somebody removed
+// the record. "": there is none, and the object is new. The items are looked through once a scan, and only where a record
+// is not there that should be: an item says where its object lies.
+func standing(ctx context.Context, s *scan, n *node, path string) (layout.ItemID, error) {
+	if !s.old.lacks(n.path) {
+		return "", nil
+	}
+	if s.unrecorded == nil {
+		if err := findUnrecorded(ctx, s); err != nil {
+			return "", fmt.Errorf("look which items of catalog %s have lost their records: %w", s.cat.Name, err)
+		}
+	}
+	return s.unrecorded[path], nil
+}
+
+// lacks reports whether a folder has no record although the one above it knows the folder, or has none either. Of a catalog
+// that was never scanned that is so, too.
+func (t tree) lacks(path string) bool {
+	if t[path] != nil {
+		return false
+	}
+	if path == "" {
+		return true
+	}
+	above := t[parentOf(path)]
+	if above == nil {
+		return t.lacks(parentOf(path))
+	}
+	return above.find(path[strings.LastIndexByte(path, '/')+1:]) != nil
+}
+
+// findUnrecorded finds the items of the catalog that no record names, by their paths; of two at one path the younger.
+func findUnrecorded(ctx context.Context, s *scan) error {
+	recorded := map[layout.ItemID]bool{}
+	for _, n := range s.now {
+		n.each(func(e *entry) bool {
+			recorded[e.item] = true
+			return true
+		})
+	}
+	v, err := s.k.ledger.Store.Tip()
+	if err != nil {
+		return err
+	}
+	since := map[string]time.Time{}
+	s.unrecorded = map[string]layout.ItemID{}
+	var turn sync.Mutex
+	return v.Folders(ctx, gitstore.Hash{}, layout.ItemsDir, ledger.ItemDepth, func(f gitstore.Folder) error {
+		id, rest, is := layout.ItemOfPath(f.Path)
+		if !is || rest != "" || recorded[id] {
+			return nil
+		}
+		data, err := f.ReadFile(layout.ManifestJSON)
+		if err != nil || !bytes.Contains(data, []byte(`"place"`)) { // most are no objects in place
+			return err
+		}
+		m, err := layout.DecodeManifest(data)
+		if err != nil || m.Source.Place == nil || m.Source.Place.Catalog != s.cat.Name || m.Disposed != nil {
+			return nil // a damaged one is told of by itself
+		}
+		path, err := placeOf(*m.Source.Place)
+		if err != nil {
+			return nil
+		}
+		turn.Lock()
+		defer turn.Unlock()
+		if was, twice := since[path]; !twice || was.Before(m.Created) {
+			since[path], s.unrecorded[path] = m.Created, id
+		}
+		return nil
+	})
 }
