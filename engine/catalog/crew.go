@@ -3,6 +3,8 @@ package catalog
 import (
 	"context"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"bagpipe/engine/ledger"
 )
@@ -21,12 +23,13 @@ type crew struct {
 type shift struct {
 	objects []object
 	errs    []error
+	done    []atomic.Bool
 	open    sync.WaitGroup
 }
 
 // begin hands objects to the crew.
 func (c *crew) begin(ctx context.Context, objects []object, do func(context.Context, object) error) *shift {
-	s := &shift{objects: objects, errs: make([]error, len(objects))}
+	s := &shift{objects: objects, errs: make([]error, len(objects)), done: make([]atomic.Bool, len(objects))}
 	s.open.Add(len(objects))
 	if c.jobs == nil {
 		c.jobs = make(chan func(), objectsAtOnce)
@@ -38,6 +41,7 @@ func (c *crew) begin(ctx context.Context, objects []object, do func(context.Cont
 		c.jobs <- func() {
 			defer s.open.Done()
 			s.errs[i] = do(ctx, objects[i])
+			s.done[i].Store(true)
 		}
 	}
 	return s
@@ -57,13 +61,34 @@ func (c *crew) dismiss() {
 	}
 }
 
-// wait returns when all is done, with the error that concerns more than its object.
-func (s *shift) wait(ctx context.Context) error {
-	s.open.Wait()
+// wait returns when all is done, with the error that concerns more than its object. Meanwhile it tells every now and then
+// what is not done.
+func (s *shift) wait(ctx context.Context, every time.Duration, tell func(undone []object)) error {
+	ended := make(chan struct{})
+	go func() { s.open.Wait(); close(ended) }()
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for open := true; open; {
+		select {
+		case <-ended:
+			open = false
+		case <-tick.C:
+			tell(s.undone())
+		}
+	}
 	for _, err := range s.errs {
 		if err != nil && (ctx.Err() != nil || ledger.StopsAll(err)) {
 			return err
 		}
 	}
 	return ctx.Err()
+}
+
+func (s *shift) undone() (all []object) {
+	for i := range s.objects {
+		if !s.done[i].Load() {
+			all = append(all, s.objects[i])
+		}
+	}
+	return all
 }

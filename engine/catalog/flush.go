@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"bagpipe/engine/fault"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/inbox"
 	"bagpipe/engine/intake"
 	"bagpipe/engine/ledger"
+	"bagpipe/layout"
 )
 
 const (
@@ -175,7 +177,7 @@ func (s *scan) put(ctx context.Context, files map[string][]byte, folders int) er
 
 // admitted waits for objects. What concerns one alone is noted with it, and does not stop the others.
 func (s *scan) admitted(ctx context.Context, given *shift) error {
-	if err := given.wait(ctx); err != nil {
+	if err := given.wait(ctx, readingTold, s.tellReading); err != nil {
 		return err
 	}
 	for i, err := range given.errs {
@@ -184,6 +186,23 @@ func (s *scan) admitted(ctx context.Context, given *shift) error {
 		}
 	}
 	return nil
+}
+
+// readingTold is how often it is told of objects that are read for long.
+const readingTold = time.Second
+
+// tellReading tells of the largest object that is read.
+func (s *scan) tellReading(undone []object) {
+	if s.o.Told == nil || len(undone) == 0 {
+		return
+	}
+	r := &Reading{}
+	for _, o := range undone {
+		if e := o.entry(); e != nil && (r.Path == "" || e.size > r.Size) {
+			r.Path, r.Size = layout.EncodePath(o.path), e.size
+		}
+	}
+	s.o.Told(Progress{"register", s.report.Folders, int(s.asked.Load()), r})
 }
 
 func (s *scan) inPlace(o object) intake.InPlace {

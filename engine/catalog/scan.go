@@ -39,9 +39,16 @@ type Options struct {
 
 // Progress is how far a scan is.
 type Progress struct {
-	Stage   string // list, recognise
+	Stage   string // list, recognise, register
 	Folders int
 	Entries int
+	Reading *Reading // the largest object that is read now; nil: none is read for long
+}
+
+// Reading is an object that is read.
+type Reading struct {
+	Path string // below the root, percent-encoded
+	Size int64  // in bytes, of a file; 0 of a folder
 }
 
 // Report is what a scan found.
@@ -164,15 +171,15 @@ func (s *scan) run(ctx context.Context) (err error) {
 	if len(s.book.Broken) > 0 {
 		return s.book.Broken[0]
 	}
+	if s.passed, err = c.Settings.Drops(s.cat.Collection).Settling().Passed(); err != nil {
+		return err
+	}
 	if s.old, s.complete, err = s.k.load(s.cat.Name); err != nil {
 		return err
 	}
 	device := ""
 	if device, s.report.Away = s.away(); s.report.Away != "" {
 		return nil
-	}
-	if s.passed, err = c.Settings.Drops(s.cat.Collection).Settling().Passed(); err != nil {
-		return err
 	}
 	if err := s.k.checkRoot(s.cat); err != nil {
 		return err
@@ -357,7 +364,7 @@ func (s *scan) walker(device string) *walk {
 
 func (s *scan) tell(stage string, folders, entries int) {
 	if s.o.Told != nil {
-		s.o.Told(Progress{stage, folders, entries})
+		s.o.Told(Progress{Stage: stage, Folders: folders, Entries: entries})
 	}
 }
 
@@ -418,6 +425,10 @@ func (c *changes) isIdle(path string, e *entry) bool {
 
 // rules names the rules in force, and what else decides of an object.
 func (k *Keeper) rules(c *roots.Catalog) (string, error) {
+	passing := ""
+	if ignore := k.settings.Current().Settings.Drops(c.Collection).Settling().Ignore; ignore != nil && !slices.Equal(ignore, inbox.DefaultIgnore()) {
+		passing = "-" + strings.TrimPrefix(ledger.DigestOf([]byte(strings.Join(ignore, "\n"))), "sha256:")[:8]
+	}
 	v, err := k.ledger.Store.Tip()
 	if err != nil {
 		return "", err
@@ -425,10 +436,6 @@ func (k *Keeper) rules(c *roots.Catalog) (string, error) {
 	entries, err := v.List("")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
-	passing := ""
-	if ignore := k.settings.Current().Settings.Drops(c.Collection).Settling().Ignore; ignore != nil && !slices.Equal(ignore, inbox.DefaultIgnore()) {
-		passing = "-" + strings.TrimPrefix(ledger.DigestOf([]byte(strings.Join(ignore, "\n"))), "sha256:")[:8]
-	}
 	}
 	for _, e := range entries {
 		if e.Name == layout.RulesDir {

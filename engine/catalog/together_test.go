@@ -2,9 +2,11 @@ package catalog
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // The objects of one flush are begun before any of them has ended, so that their items may share a pack.
@@ -18,10 +20,32 @@ func TestObjectsGoTogether(t *testing.T) {
 			begun.Done()
 			begun.Wait()
 			return nil
-		}).wait(t.Context())
+		}).wait(t.Context(), time.Hour, nil)
 		all.dismiss()
 		if err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// What is not done yet is told meanwhile, as a large file is read for long.
+func TestObjectsThatTakeLongAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var all crew
+		var told []string
+		err := all.begin(t.Context(), []object{{path: "small"}, {path: "large"}}, func(_ context.Context, o object) error {
+			if o.path == "large" {
+				time.Sleep(3*time.Second + time.Millisecond)
+			}
+			return nil
+		}).wait(t.Context(), time.Second, func(undone []object) {
+			for _, o := range undone {
+				told = append(told, o.path)
+			}
+		})
+		all.dismiss()
+		if err != nil || !slices.Equal(told, []string{"large", "large", "large"}) {
+			t.Error(told, err)
 		}
 	})
 }

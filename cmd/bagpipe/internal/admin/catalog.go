@@ -126,7 +126,11 @@ func (c *catalogScan) progress(on *screen.Screen, name string) func(catalog.Prog
 	return func(p catalog.Progress) {
 		if now := time.Now(); !c.Quiet && now.After(next) {
 			next = now.Add(every)
-			on.Talk("%s: %s: %s, %s", name, p.Stage, screen.Count(p.Folders, "folder"), screen.CountVerb(p.Entries, "entry", "entries"))
+			reading := ""
+			if p.Reading != nil {
+				reading = fmt.Sprintf("; reading %s, %s", p.Reading.Path, layout.FormatSize(uint64(p.Reading.Size)))
+			}
+			on.Talk("%s: %s: %s, %s%s", name, p.Stage, screen.Count(p.Folders, "folder"), screen.CountVerb(p.Entries, "entry", "entries"), reading)
 		}
 	}
 }
