@@ -84,17 +84,37 @@ func (c *deliveries) each(ctx context.Context, on *screen.Screen, open Open, of 
 		if c.All {
 			return c.all(ctx, on, e, of, one)
 		}
-		for _, ref := range c.Item {
-			id, err := e.Ask.Resolve(ctx, ref)
-			if err == nil {
-				err = one(id)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
+		return c.named(ctx, on, e, one)
 	})
+}
+
+// named does something with the items that were named. Of several, one that cannot be is told, and the others are gone on with: exit
+// code 4, or 1 where none could be.
+func (c *deliveries) named(ctx context.Context, on *screen.Screen, e *engine.Engine, one func(layout.ItemID) error) error {
+	bad := 0
+	for _, ref := range c.Item {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		id, err := e.Ask.Resolve(ctx, ref)
+		if err == nil {
+			err = one(id)
+		}
+		switch {
+		case err != nil && len(c.Item) == 1:
+			return err
+		case err != nil:
+			on.Talk("%s: %v", ref, err)
+			bad++
+		}
+	}
+	switch bad {
+	case 0:
+		return nil
+	case len(c.Item):
+		return screen.ExitError
+	}
+	return screen.ExitSomeFailed
 }
 
 // all does something with the items of the target's deliveries of which of says so. One that cannot be is told, and the others are
