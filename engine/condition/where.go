@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"bagpipe/layout"
+
 	"github.com/tidwall/gjson"
 )
 
@@ -14,6 +16,21 @@ type Values func(path string) gjson.Result
 type Where struct {
 	root  node
 	paths []string
+}
+
+// ParseOnRecords reads a condition of which each path may lead into an item's records: one that is misspelt would never hold,
+// unsaid.
+func ParseOnRecords(text string) (*Where, error) {
+	w, err := Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range w.Paths() {
+		if err := layout.CheckRecordPath(path); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
 }
 
 // Error says where a condition is wrong, and what was expected there.

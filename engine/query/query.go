@@ -58,7 +58,7 @@ func (q *Query) Check() (key string, err error) {
 		}
 	}
 	if q.Which, err = nil, nil; q.Where != "" {
-		if q.Which, err = condition.Parse(q.Where); err != nil {
+		if q.Which, err = condition.ParseOnRecords(q.Where); err != nil {
 			return "where", err
 		}
 	}

@@ -98,14 +98,5 @@ func parseCondition(text string) (*where.Where, error) {
 	if text == "" {
 		return nil, nil
 	}
-	w, err := where.Parse(text)
-	if err != nil {
-		return nil, err
-	}
-	for _, path := range w.Paths() {
-		if err := layout.CheckRecordPath(path); err != nil {
-			return nil, err
-		}
-	}
-	return w, nil
+	return where.ParseOnRecords(text)
 }

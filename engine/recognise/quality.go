@@ -45,6 +45,9 @@ func (c *checker) quality() error {
 		if q.where, err = parseCondition(q.For); err != nil {
 			return f.Errorf(at+".for", "%v", err)
 		}
+		if i := slices.IndexFunc(q.where.Paths(), isOfExecution); i >= 0 { // the checks are asked for while the steps go on
+			return f.Errorf(at+".for", "path %s: checks are asked for by what an item is: by its manifest, not by what was done with it", q.where.Paths()[i])
+		}
 		for k := range q.Checks {
 			one, at := &q.Checks[k], fmt.Sprintf("%s.checks[%d]", at, k)
 			if _, err := layout.ParseName(one.ID); err != nil || seen[one.ID] {
@@ -122,4 +125,9 @@ func momentOf(text string) (time.Time, bool) {
 		}
 	}
 	return time.Time{}, false
+}
+
+// isOfExecution reports whether a path leads into what was done with an item.
+func isOfExecution(path string) bool {
+	return path == "execution" || strings.HasPrefix(path, "execution.")
 }

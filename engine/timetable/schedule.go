@@ -332,7 +332,7 @@ func (s *Schedule) readDo() (at string, err error) {
 		}
 	}
 	if d.Where != "" {
-		if d.Which, err = condition.Parse(d.Where); err != nil {
+		if d.Which, err = condition.ParseOnRecords(d.Where); err != nil {
 			return "$.do.where", err
 		}
 	}
