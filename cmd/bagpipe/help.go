@@ -78,6 +78,9 @@ func usage(ctx *kong.Context, err error) string {
 	case isWord && n > 0 && node.Positional[n-1].IsSlice(): // after a list, only an option can have ended it
 		hint = ": options stand before or after the arguments, not between them"
 	}
+	if near := misnamed(ctx); len(near) > 0 && hint == "" {
+		hint = "; perhaps: " + strings.Join(near, ", ")
+	}
 	text, _, _ = strings.Cut(text, "; perhaps try --") // an option's value in the place of another's
 	text = regexp.MustCompile(`expected \w+ value but got "EOL" \(<EOL>\)$`).ReplaceAllString(text, "expected a value after it")
 	text = regexp.MustCompile(`expected int value but got ("[^"]*") \(short flag\)$`).ReplaceAllString(text, "expected a whole number, not $1")
@@ -91,6 +94,20 @@ func usage(ctx *kong.Context, err error) string {
 	// An option that may be absent has the empty text among its values; nobody writes it.
 	text = strings.Replace(text, `must be one of "",`, "must be one of ", 1)
 	return fmt.Sprintf("bagpipe: %s%s\nTry: %s --help", text, hint, command)
+}
+
+// misnamed are the commands that somebody may mean by a word that was taken for an argument of the one that
+// stands for a group, as in catalog scann.
+func misnamed(ctx *kong.Context) (near []string) {
+	node := ctx.Selected()
+	if node == nil || node.Parent == nil || node.Parent.DefaultCmd != node || len(node.Positional) == 0 || slices.Contains(ctx.Args, node.Name) {
+		return nil
+	}
+	at := slices.Index(ctx.Args, node.Parent.Name) + 1
+	if at == 0 || at == len(ctx.Args) || strings.HasPrefix(ctx.Args[at], "-") {
+		return nil
+	}
+	return slices.DeleteFunc(nearCommands(node.Parent, ctx.Args[at]), func(full string) bool { return !strings.HasPrefix(full, node.Parent.Name+" ") })
 }
 
 // lookedFor are words of other programs for what a command of this one does.

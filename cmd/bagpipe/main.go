@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"reflect"
+	"strings"
 	"syscall"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"bagpipe/cmd/bagpipe/internal/garbage"
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/cmd/bagpipe/internal/serve"
+	"bagpipe/engine/fault"
 	"bagpipe/steps"
 
 	"github.com/alecthomas/kong"
@@ -65,11 +67,11 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	}
 	printed := &screen.Output{W: out, Colours: screen.Colours(out)}
 	app := &app{Screen: &screen.Screen{In: in, Out: printed, Err: errOut}, globals: cli.globals, drain: make(chan struct{})}
-	if err := app.openLog(cli.Options); err != nil {
-		return int(app.code(err))
 	if err := app.sparesCatalogs(kctx); err != nil {
 		return int(app.code(err))
 	}
+	if err := app.openLog(cli.Options); err != nil {
+		return int(app.code(err))
 	}
 	defer app.log.Close()
 	ctx, stop := app.untilSignal(context.Background())
@@ -78,7 +80,11 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 		farm.Bench{Stays: app.stays, Drain: app.drain, Version: version, Resolve: app.resolve},
 		serve.Bench{Open: app.openTo, Watch: app.watch, Stays: func() { app.stays(resumes) }, AtOnce: parallelOr, Drain: app.drain, Words: remedyWords{}, Version: version})
 	kctx.BindTo(ctx, (*context.Context)(nil))
-	code := app.code(kctx.Run(app))
+	err = kctx.Run(app)
+	code := app.code(err)
+	if near := misnamed(kctx); len(near) > 0 && fault.Is(err, fault.NotFound) {
+		app.Talk("perhaps: bagpipe %s", strings.Join(near, ", "))
+	}
 	if app.log != nil {
 		app.log.Info("command ended", "command", kctx.Command(), "code", int(code))
 	}

@@ -61,6 +61,7 @@ func (c *catalogAdd) Run(ctx context.Context, on *screen.Screen, open Open) erro
 
 type catalogScan struct {
 	Name       []string `arg:"" optional:"" help:"Catalogs; default: all."`
+	Deep       bool     `help:"List every folder and compare every file: the default."`
 	Shallow    bool     `help:"List only folders whose own time moved; files rewritten in place are not seen."`
 	Check      bool     `help:"Only tell of what is missing, or has moved; record nothing."`
 	Full       bool     `help:"Recognise all anew."`
@@ -73,6 +74,9 @@ type catalogScan struct {
 func (c *catalogScan) Validate() error {
 	if c.Check && (c.Full || c.AcceptGone) {
 		return fmt.Errorf("--check records nothing: without --full and --accept-gone")
+	}
+	if c.Deep && c.Shallow {
+		return fmt.Errorf("--deep and --shallow exclude each other")
 	}
 	if c.Shallow && c.Full {
 		return fmt.Errorf("--shallow and --full exclude each other")
