@@ -174,7 +174,8 @@ func otherCommandsThan(args []string) string {
 	if named < 0 || slices.Contains(args, "--help") || slices.Contains(args, "-h") || slices.Contains([]string{"completion", "man", "help"}, args[named]) {
 		return ""
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return strings.ToLower(name) == args[named] })
+	// Kong has the option --log, and with it BAGPIPE_LOG, under the name of the command log.
+	names = slices.DeleteFunc(names, func(name string) bool { return strings.ToLower(name) == args[named] || name == "Log" })
 	return `^cli\.(` + strings.Join(names, "|") + `)$`
 }
 
