@@ -122,8 +122,6 @@ type stock struct {
 	complete       bool // all items of the records are registered
 }
 
-func (s *scan) trusting() bool { return s.cat.Trusting() }
-
 // problem notes what a person should know of an entry.
 func (s *scan) problem(path, text string) {
 	s.mu.Lock()
@@ -296,7 +294,7 @@ func (s *scan) walkAll(ctx context.Context, device string) ([]*node, error) {
 		return nil, nil
 	}
 	for path := range w.young { // it goes on changing: the next scan looks at it
-		s.now[path].unsure(time.Now(), s.k.Racy, s.trusting())
+		s.now[path].unsure(time.Now(), s.k.Racy, s.cat.Trusting())
 	}
 	for _, n := range list {
 		if s.report.Entries += n.there(); n.state == Unread {
@@ -358,7 +356,7 @@ func outermost(dirs []string) (out []string) {
 }
 
 func (s *scan) walker(device string) *walk {
-	return &walk{place: place{s.cat.Root, device}, old: s.old, trusting: s.trusting(), shallow: s.o.Shallow, racy: s.k.Racy,
+	return &walk{place: place{s.cat.Root, device}, old: s.old, trusting: s.cat.Trusting(), shallow: s.o.Shallow, racy: s.k.Racy,
 		listed: func(folders, entries int) { s.tell("list", folders, entries) }}
 }
 

@@ -60,7 +60,7 @@ func (s vanishing) settle(found []*node) {
 			if e.lost {
 				lost = append(lost, vanished{n, i})
 			}
-			if e.fresh && e.item == "" && !s.trusting() {
+			if e.fresh && e.item == "" && !s.cat.Trusting() {
 				if id, ok := s.identityOf(n.path, e, s.now); ok {
 					s.fresh[id] = vanished{n, i}
 				}
