@@ -101,34 +101,59 @@ func (s *Searches) Alike(id layout.ItemID) (string, error) {
 }
 
 // Facets counts what the items that fit have in common.
-func (s *Searches) Facets(ctx context.Context, q query.Query) (all []Facet, err error) {
+func (s *Searches) Facets(ctx context.Context, q query.Query) ([]Facet, error) {
 	if q.Which == nil || isNarrow(q) {
-		err = s.indexed(ctx, q, func(a *asked, v gitstore.View) (err error) {
-			if q.Which == nil {
-				all, err = a.facets(ctx)
-			} else {
-				all, err = s.countThose(ctx, a, v)
-			}
-			return err
-		})
-		if err == nil || !s.besides(err) {
+		all, err := s.countFound(ctx, q)
+		if err == nil || !errors.Is(err, errWide) && !s.besides(err) {
 			return all, err
 		}
 	}
 	return s.countEach(ctx, q)
 }
 
-// isNarrow reports whether the index names few items, so that reading their records by themselves takes less than reading all in
-// the order in which they lie.
+// isNarrow reports whether the index may name few items, so that reading their records by themselves takes less than reading
+// all in the order in which they lie.
 func isNarrow(q query.Query) bool {
 	terms, sums := wanted(q)
 	return len(q.Words)+len(q.Tags)+len(terms)+len(sums) > 0
 }
 
+// Records that are read by themselves take some ten times as long as in the order in which they lie.
+const (
+	wideOf     = 16  // of so many items one may be read by itself
+	alwaysRead = 100 // as many may, however few there are
+)
+
+// errWide says that so many items may fit that all records are better read.
+var errWide = errors.New("the index names too many items")
+
+// countFound counts what those items have in common that the index names.
+func (s *Searches) countFound(ctx context.Context, q query.Query) (all []Facet, err error) {
+	err = s.indexed(ctx, q, func(a *asked, v gitstore.View) (err error) {
+		if q.Which == nil {
+			all, err = a.facets(ctx)
+		} else {
+			all, err = s.countThose(ctx, a, v)
+		}
+		return err
+	})
+	return all, err
+}
+
 // countThose counts what items have in common of which the index says that they may fit.
 func (s *Searches) countThose(ctx context.Context, a *asked, v gitstore.View) ([]Facet, error) {
+	most, n := 0, 0
+	if err := a.numbers(ctx, "SELECT coalesce(sum(next), 0) FROM part", nil, func(items int64) bool {
+		most = max(int(items)/wideOf, alwaysRead)
+		return true
+	}); err != nil {
+		return nil, err
+	}
 	counts := counts{}
 	err := a.each(ctx, 0, func(id layout.ItemID) (bool, error) {
+		if n++; n > most {
+			return false, errWide
+		}
 		r, err := ledger.ReadRecords(v, id)
 		if err != nil || !s.holds(a.Query, r) {
 			return err == nil, err
