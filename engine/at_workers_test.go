@@ -112,9 +112,14 @@ func (v *served) worker(name layout.Name, slots int, more string) (ended <-chan 
 	w, err := worker.New(worker.Options{Config: config, Key: key, Link: carried{link}, Engine: id, Host: "far", Builtins: robots, Log: slog.New(slog.DiscardHandler), Say: func(string) {}, Now: time.Now})
 	v.must(err)
 	done := make(chan error, 1)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(v.ctx))
+	go func() { // it would wait for an engine to tell its ends to
+		<-v.ended
+		cancel()
+	}()
 	v.group.Go(func() {
 		defer link.Close()
-		done <- w.Run(context.WithoutCancel(v.ctx), v.stop)
+		done <- w.Run(ctx, v.stop)
 	})
 	return done
 }

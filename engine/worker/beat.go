@@ -253,15 +253,18 @@ func (w *Worker) claim(ctx context.Context, offer wire.Offer, p Pulled) (grant w
 		p.Return()
 		return grant, false
 	}
-	ctx = context.WithoutCancel(ctx) // a claim that was sent may be granted
-	for n := 0; ; n++ {
+	for begin := time.Now(); ; {
 		grant = wire.Grant{}
-		err := w.exchange(ctx, wire.VerbClaim, data, &grant)
+		err := w.exchange(context.WithoutCancel(ctx), wire.VerbClaim, data, &grant) // a claim that was sent may be granted
+		most := askTime
+		if ctx.Err() != nil {
+			most = askTimeAtEnd
+		}
 		switch {
 		case err == nil && grant.Gone:
 			p.Done()
 			return grant, false
-		case err == nil && grant.Return != "", n >= mostAsks:
+		case err == nil && grant.Return != "", time.Since(begin) > most && (err != nil || grant.Again):
 			p.Later()
 			return grant, false
 		case err == nil && !grant.Again:
@@ -276,8 +279,9 @@ func (w *Worker) claim(ctx context.Context, offer wire.Offer, p Pulled) (grant w
 }
 
 const (
-	claimPause = 100 * time.Millisecond
-	mostAsks   = 600
+	claimPause   = 100 * time.Millisecond
+	askTime      = time.Minute
+	askTimeAtEnd = 5 * time.Second // of a worker that is to end: what the engine did not hear is lost after its lease
 )
 
 // enter notes an attempt that begins.

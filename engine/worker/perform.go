@@ -72,8 +72,12 @@ func (w *Worker) perform(ctx context.Context, g wire.Grant) {
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() {
-		if c := context.Cause(ctx); errors.Is(c, errLost) || errors.Is(c, errCancelled) {
+		var ended *givenBack
+		switch c := context.Cause(ctx); {
+		case errors.Is(c, errLost), errors.Is(c, errCancelled):
 			cancel()
+		case errors.As(c, &ended) && errors.Is(ended.why, context.Canceled): // the worker is to end now
+			time.AfterFunc(askTimeAtEnd, cancel)
 		}
 	})
 	defer stop()
