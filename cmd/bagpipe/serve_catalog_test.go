@@ -47,7 +47,10 @@ func TestFilesOfACatalogAreSent(t *testing.T) {
 	b.must(os.Rename(filepath.Join(b.top, "photos/one.txt"), filepath.Join(b.top, "photos/uno.txt")))
 	says(one, 404, "is gone from catalog ph")
 	b.ok("catalog", "scan")
-	b.await("the file under its new name", func() bool { a := s.ask("GET", one, ""); return a.code == 200 && a.body == "one\n" })
+	b.await("the file under its new name", func() bool {
+		a := s.ask("GET", "/api/v1/items/uno.txt/files/one.txt", "")
+		return a.code == 200 && a.body == "one\n"
+	})
 }
 
 // A program over HTTP gets no object that stays in a catalog, and its step fails with the reason.

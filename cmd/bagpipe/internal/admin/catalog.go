@@ -63,7 +63,7 @@ type catalogScan struct {
 	Name       []string `arg:"" optional:"" help:"Catalogs; default: all."`
 	Deep       bool     `help:"List every folder and compare every file: the default."`
 	Shallow    bool     `help:"List only folders whose own time moved; files rewritten in place are not seen."`
-	Check      bool     `help:"Only tell of what is missing, or has moved; record nothing."`
+	Check      bool     `help:"Only tell of missing and moved objects; record nothing."`
 	Full       bool     `help:"Recognise all anew."`
 	AcceptGone bool     `help:"Take all missing objects for gone, however many they are: the root is the right one."`
 	JSON       bool     `name:"json" help:"Print JSON, one object a line."`
