@@ -170,12 +170,6 @@ func (r *Remote) Offer(w *attempt.Away, id queue.StepID, s *state.Step) {
 	signal(r.fresh)
 }
 
-func withdraw(back []*attempt.Away) {
-	for _, w := range back {
-		w.Withdraw()
-	}
-}
-
 // feed is how the stream takes offers; the table's lock guards it.
 type feed struct {
 	failed int       // times in a row that it did not take them
@@ -434,19 +428,6 @@ func (r stream) restart(ctx context.Context) {
 		r.rooms.Log.Warn("make the stream anew", "err", err)
 		r.troubled(err)
 	}
-}
-
-// recall takes the offers back that no worker is left for, so that May is asked again who is to do them. Those of an item that a
-// person wants one worker to do wait for it.
-func (r stream) recall() {
-	r.mu.Lock()
-	back := r.takeBack(func(o *offer) bool {
-		_, placed := r.demands[o.demand.class]
-		_, able := r.free(o.demand)
-		return able == 0 && placed
-	})
-	r.mu.Unlock()
-	withdraw(back)
 }
 
 // clearTime bounds the wait for the server to take offers out.

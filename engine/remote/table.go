@@ -256,6 +256,12 @@ func (t *table) takeBack(which func(*offer) bool) (back []*attempt.Away) {
 	return back
 }
 
+func withdraw(back []*attempt.Away) {
+	for _, w := range back {
+		w.Withdraw()
+	}
+}
+
 // awaits reports whether steps wait for workers for a time that may be over; t.mu is taken.
 func (t *table) awaits() bool {
 	t.mu.Lock()

@@ -273,3 +273,16 @@ func (r *Remote) tell(name layout.Name, o wire.Orders) {
 		r.place.Broker.Tell(name, data)
 	}
 }
+
+// recall takes the offers back that no worker is left for, so that May is asked again who is to do them. Those of an item that a
+// person wants one worker to do wait for it.
+func (r *Remote) recall() {
+	r.mu.Lock()
+	back := r.takeBack(func(o *offer) bool {
+		_, placed := r.demands[o.demand.class]
+		_, able := r.free(o.demand)
+		return able == 0 && placed
+	})
+	r.mu.Unlock()
+	withdraw(back)
+}
