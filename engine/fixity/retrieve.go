@@ -13,7 +13,6 @@ import (
 	"bagpipe/engine/fault"
 	"bagpipe/engine/folder"
 	"bagpipe/engine/ledger"
-	"bagpipe/engine/roots"
 	"bagpipe/engine/settings"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
@@ -93,9 +92,6 @@ func (r *record) isElsewhere() error {
 // Outside refuses a place among what the workspace itself keeps, below the roots of catalogs, and in other folders, which
 // are named as they are on this disk.
 func Outside(to string, l *ledger.Ledger, now *settings.Snapshot, others ...string) error {
-	if err := roots.Outside(now.Catalogs, to); err != nil {
-		return fault.New(fault.Refused, err.Error())
-	}
 	dir, err := now.Keeping(to, l.Root, others...)
 	if err == nil && dir != "" {
 		err = fault.New(fault.Refused, fmt.Sprintf("%s lies in %s, where this command writes nothing", layout.EncodePath(to), layout.EncodePath(dir)))

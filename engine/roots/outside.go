@@ -23,7 +23,7 @@ func Outside(all map[layout.Name]*Catalog, place string) error {
 	at := Resolve(abs)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		for _, root := range []string{all[name].Root, Resolve(all[name].Root)} {
-			if within(abs, root) || within(at, root) {
+			if Within(abs, root) || Within(at, root) {
 				return fmt.Errorf("%s lies in %s, the root of catalog %s, where nothing is written", layout.EncodePath(place), layout.EncodePath(root), name)
 			}
 		}
@@ -31,8 +31,8 @@ func Outside(all map[layout.Name]*Catalog, place string) error {
 	return nil
 }
 
-// within reports whether a clean path is dir, or lies below it.
-func within(path, dir string) bool {
+// Within reports whether a clean path is dir, or lies below it.
+func Within(path, dir string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rel)
 }
@@ -57,7 +57,7 @@ func (c *Catalog) Alone(workspace string, all map[layout.Name]*Catalog) error {
 // nested reports whether one of two folders is the other, or lies in it, links followed.
 func nested(a, b string) bool {
 	a, b = Resolve(a), Resolve(b)
-	return within(a, b) || within(b, a)
+	return Within(a, b) || Within(b, a)
 }
 
 // mostLinks is how many links are followed that lead to what is not there, as the system does.

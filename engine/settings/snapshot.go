@@ -74,10 +74,7 @@ func (c *Snapshot) Keeping(path, root string, others ...string) (dir string, err
 		own = append(own, filepath.Join(root, dir))
 	}
 	for _, dir := range own {
-		if real, err := filepath.EvalSymlinks(dir); err == nil {
-			dir = real
-		}
-		if rel, err := filepath.Rel(dir, abs); err == nil && filepath.IsLocal(rel) {
+		if dir = roots.Resolve(dir); roots.Within(abs, dir) {
 			return dir, nil
 		}
 	}
