@@ -27,6 +27,7 @@ type news struct {
 // would take them longer.
 const fewCallers = 8
 
+// answeredAtOnce are the callers of a part of a large group: enough that what observers do once for each call weighs little.
 const answeredAtOnce = 250
 
 func newAnnouncer(advance func(Advance)) *announcer {

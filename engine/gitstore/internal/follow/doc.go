@@ -4,7 +4,7 @@
 // It owns the followed files and the mark of how far they are right (mark.go). It must not
 // know what a file means, nor move the branch.
 //
-// One goroutine, Run, writes. One process follows at a time, the one that holds
+// Run alone writes, several folders side by side. One process follows at a time, the one that holds
 // .bagpipe/follow.lock: two would put back each other's older bytes. The others stand by,
 // and take over when it ends.
 //
