@@ -21,6 +21,9 @@ func (w *Work) mayRun() bool {
 	if c.Status == state.StepDisabled {
 		return c.Trial != nil && c.Trial.Item == w.attempt.Item
 	}
+	if w.a.control.Tripped(ref) {
+		return false
+	}
 	if step.Threshold == nil || step.Threshold.Count == 0 {
 		return true
 	}

@@ -188,15 +188,17 @@ func (pa *Panel) ControlChange(c *state.Controls, ref state.Ref, to state.Contro
 func (c *Panel) heed(now *state.Controls) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.halt == nil {
-		return
-	}
 	for ref, control := range now.Steps {
-		if control.Status == state.StepStopped && (control.Engine == "" || control.Engine == c.ledger.ID) && c.stops[ref] != control.At.UnixMilli() {
+		if c.stopsRun(ref, control) {
 			c.stopped[ref] = true
 			c.halt()
 		}
 	}
+}
+
+// stopsRun reports whether a control ends the run at work here; mu is held.
+func (c *Panel) stopsRun(ref state.Ref, control state.Control) bool {
+	return c.halt != nil && control.Status == state.StepStopped && (control.Engine == "" || control.Engine == c.ledger.ID) && c.stops[ref] != control.At.UnixMilli()
 }
 
 // Watch lets halt be called when a threshold stops the runs, from now on; nil ends
@@ -231,9 +233,11 @@ func CompareRefs(a, b state.Ref) int {
 	return cmp.Or(cmp.Compare(a.Workflow, b.Workflow), cmp.Compare(a.Step, b.Step))
 }
 
-// Tripped reports whether a step is out of the flow, or its threshold ends this run.
+// Tripped reports whether a step is out of the flow, or its threshold ends this run: from when
+// that is in force, as from then on the failures before it count no longer.
 func (c *Panel) Tripped(ref state.Ref) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.stopped[ref] || c.Current().Disabled(ref)
+	now := c.Current()
+	return c.stopped[ref] || c.stopsRun(ref, now.Steps[ref]) || now.Disabled(ref)
 }
