@@ -1,6 +1,7 @@
 package query
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -52,7 +53,9 @@ func isPlain(text string) bool {
 }
 
 // Words are the words of a text, as they are compared.
-func Words(text string) (words []string) {
+func Words(text string) []string {
+	var few [16]string // so that a short text takes memory once
+	words := few[:0]
 	text = fold(text)
 	start := -1
 	end := func(at int) {
@@ -81,7 +84,7 @@ func Words(text string) (words []string) {
 		}
 	}
 	end(len(text))
-	return words
+	return slices.Clone(words)
 }
 
 // maxWord is how much of a word is compared: far above any that is one.

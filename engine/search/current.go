@@ -340,7 +340,7 @@ func (s *Searches) readPart(ctx context.Context, v gitstore.View, since gitstore
 		if !ok || rest != "" {
 			return nil // no item's folder
 		}
-		r, err := recordsOf(folder)
+		r, err := searchedOf(folder)
 		if err != nil {
 			return err
 		}

@@ -51,6 +51,7 @@ func (d *document) row() *row {
 		r.keys = append(r.keys, keyAcross)
 	}
 	values := make([][]string, 0, len(d.fields)+len(d.files)) // the label is the first
+	r.sums = make([]uint32, 0, len(d.fields)+2)
 	for _, f := range d.fields {
 		if hasWords(f.name) {
 			r.sums = append(r.sums, textSum(f.name, f.text))
@@ -69,13 +70,21 @@ func (d *document) row() *row {
 
 // number reads a number as conditions do, or what one may take for it.
 func number(text string) (float64, bool) {
-	n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	text = strings.TrimSpace(text)
+	if text == "" || !strings.Contains("+-.0123456789iInN", text[:1]) { // an error takes memory
+		return 0, false
+	}
+	n, err := strconv.ParseFloat(text, 64)
 	return n, err == nil || errors.Is(err, strconv.ErrRange)
 }
 
 // spread numbers the words of the values; FTS5 gets those of a text with more words than there are numbers.
 func (r *row) spread(values [][]string) {
-	at, long := 0, false
+	at, long, n := 0, false, 0
+	for _, words := range values {
+		n += len(words)
+	}
+	r.words = make([]standing, 0, n)
 	for i, words := range values {
 		stands := len(words) > 1 && !long
 		if end := at + len(words); stands && (i == 0 && end >= afterLabel || end > lastWord) {

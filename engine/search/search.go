@@ -93,11 +93,11 @@ func (s *Searches) Alike(id layout.ItemID) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	m, err := layout.DecodeManifest(r.Manifest)
-	if err != nil {
-		return "", err
+	if d := read(id, r); d != nil {
+		return d.alike, nil
 	}
-	return alike(m.Source.Name, r.Inventory), nil
+	_, err = layout.DecodeManifest(r.Manifest)
+	return "", err
 }
 
 // Facets counts what the items that fit have in common.
@@ -257,7 +257,7 @@ func (s *Searches) holds(q query.Query, r ledger.Records) bool {
 func (s *Searches) scan(ctx context.Context, v gitstore.View, q query.Query, visit func(layout.ItemID) (bool, error)) error {
 	var mu sync.Mutex // guards first and rest
 	var first, rest []layout.ItemID
-	err := s.eachDocument(ctx, v, func(d *document, _ ledger.Records) {
+	err := s.eachDocument(ctx, v, false, func(d *document, _ ledger.Records) {
 		is, inLabel := d.fits(q)
 		mu.Lock()
 		defer mu.Unlock()
@@ -281,14 +281,17 @@ func (s *Searches) scan(ctx context.Context, v gitstore.View, q query.Query, vis
 	return nil
 }
 
-// eachDocument reads every item; visit is called by several goroutines.
-func (s *Searches) eachDocument(ctx context.Context, v gitstore.View, visit func(*document, ledger.Records)) error {
+// eachDocument reads every item, and its execution where that is asked for; visit is called by several goroutines.
+func (s *Searches) eachDocument(ctx context.Context, v gitstore.View, execution bool, visit func(*document, ledger.Records)) error {
 	return v.Folders(ctx, gitstore.Hash{}, layout.ItemsDir, ledger.ItemDepth, func(folder gitstore.Folder) error {
 		id, rest, ok := layout.ItemOfPath(folder.Path)
 		if !ok || rest != "" {
 			return nil // no item's folder
 		}
-		r, err := recordsOf(folder)
+		r, err := searchedOf(folder)
+		if err == nil && execution {
+			r.Execution, err = folder.ReadFile(layout.ExecutionJSON)
+		}
 		if err != nil {
 			return err
 		}
@@ -299,13 +302,13 @@ func (s *Searches) eachDocument(ctx context.Context, v gitstore.View, visit func
 	})
 }
 
-func recordsOf(folder gitstore.Folder) (r ledger.Records, err error) {
-	for name, to := range map[string]*[]byte{layout.ManifestJSON: &r.Manifest, layout.InventoryJSON: &r.Inventory, layout.ExecutionJSON: &r.Execution} {
-		if *to, err = folder.ReadFile(name); err != nil {
-			return r, err
-		}
+// searchedOf reads the records that a document is made of.
+func searchedOf(folder gitstore.Folder) (r ledger.Records, err error) {
+	if r.Manifest, err = folder.ReadFile(layout.ManifestJSON); err != nil {
+		return r, err
 	}
-	return r, nil
+	r.Inventory, err = folder.ReadFile(layout.InventoryJSON)
+	return r, err
 }
 
 // countEach counts what items have in common by a look at every record.
@@ -316,7 +319,7 @@ func (s *Searches) countEach(ctx context.Context, q query.Query) ([]Facet, error
 	}
 	var mu sync.Mutex // guards counts
 	counts := counts{}
-	err = s.eachDocument(ctx, v, func(d *document, r ledger.Records) {
+	err = s.eachDocument(ctx, v, q.Which != nil, func(d *document, r ledger.Records) {
 		if is, _ := d.fits(q); !is || !s.holds(q, r) {
 			return
 		}
