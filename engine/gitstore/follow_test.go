@@ -466,6 +466,66 @@ func TestFoldersAreWrittenSideBySide(t *testing.T) {
 	}
 }
 
+// looksInVain counts the folders and files below a path that are asked for where nothing is.
+type looksInVain struct {
+	disk.FS
+	below string
+	times atomic.Int32
+}
+
+func (l *looksInVain) note(name string, err error) {
+	if strings.HasPrefix(name, l.below) && err != nil {
+		l.times.Add(1)
+	}
+}
+
+func (l *looksInVain) Mkdir(name string, perm fs.FileMode) error {
+	err := l.FS.Mkdir(name, perm)
+	l.note(name, err)
+	return err
+}
+
+func (l *looksInVain) Lstat(name string) (fs.FileInfo, error) {
+	info, err := l.FS.Lstat(name)
+	l.note(name, err)
+	return info, err
+}
+
+// In a folder that was just made no other is looked for; a folder that is made anew, after a person removed it, is
+// made with what is above it.
+func TestNothingIsLookedForInANewFolder(t *testing.T) {
+	o := followItems(testOptions())
+	root := initRoot(t, o, nil)
+	machine := &looksInVain{FS: disk.OS{}, below: filepath.Join(root, "items")}
+	o.FS = machine
+	s := openRoot(t, root, o)
+	show := func(dir string) {
+		t.Helper()
+		put(t, s, dir+"/e.json", "1", dir+"/m.json", "2")
+		caughtUp(t, s)
+		if e, m := file(t, root, dir+"/e.json"), file(t, root, dir+"/m.json"); e != "1" || m != "2" {
+			t.Errorf("%s shows %s and %s", dir, e, m)
+		}
+	}
+	show("items/a") // items is there from now on
+	machine.times.Store(0)
+	for i := range 4 {
+		show(fmt.Sprintf("items/%d/x", i))
+	}
+	if n := machine.times.Load(); n != 0 {
+		t.Errorf("%d folders and files were asked for in vain", n)
+	}
+	show("items/0/y")
+	if err := os.RemoveAll(filepath.Join(root, "items")); err != nil {
+		t.Fatal(err)
+	}
+	show("items/0/z")
+	if err := os.MkdirAll(filepath.Join(root, "items/0/w/content"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	show("items/0/w")
+}
+
 // What is deleted is gone before what takes its place is written, in whatever folders the files are.
 func TestWhatTakesThePlaceOfAFileIsWrittenAfterIt(t *testing.T) {
 	o := followItems(testOptions())

@@ -80,7 +80,7 @@ const lockFile = layout.StateDir + "/follow.lock"
 // New makes a Follower of a branch that is at tip.
 func New(o Options, tip odb.Hash) *Follower {
 	f := &Follower{
-		o: o, files: writer{o.Repo, o.Edited}, hurry: make(chan struct{}, 1),
+		o: o, files: writer{repo: o.Repo, edited: o.Edited, above: map[string]bool{}}, hurry: make(chan struct{}, 1),
 		backlog: newBacklog(), tip: tip, mark: marker{repo: o.Repo},
 		turn: turn{lock: o.Repo.LockFile(lockFile), missed: map[string]bool{}},
 	}

@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 
 	"bagpipe/engine/gitstore/internal/odb"
@@ -21,7 +22,14 @@ import (
 type writer struct {
 	repo   *repo.Repo
 	edited func(path, keptAs string)
+
+	// mu guards above: folders that held a new folder before, and so are there.
+	mu    sync.Mutex
+	above map[string]bool
 }
+
+// mostAbove bounds writer.above: the folders right above items are 65,536.
+const mostAbove = 100_000
 
 // write brings one file in line.
 func (w *writer) write(path string, p *pending) error {
@@ -65,8 +73,10 @@ func (w *writer) writeNew(d *folder) (done bool) {
 	if len(d.files) == 1 || d.removes() {
 		return false
 	}
-	if _, err := w.repo.FS.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
-		return false
+	if !w.makesAbove(filepath.Dir(dir)) {
+		if _, err := w.repo.FS.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+			return false
+		}
 	}
 	temp := tempOf(dir)
 	err := w.mkdirEmpty(temp)
@@ -82,6 +92,21 @@ func (w *writer) writeNew(d *folder) (done bool) {
 		_ = w.clear(temp) // what could not be written is told of by who writes it file by file
 	}
 	return err == nil
+}
+
+// makesAbove reports whether it made the folder that a new one is to be in: then nothing is in it. Most are asked for
+// once a process, and are not made when they are asked for again.
+func (w *writer) makesAbove(dir string) bool {
+	w.mu.Lock()
+	known := w.above[dir]
+	if !known {
+		if len(w.above) >= mostAbove {
+			clear(w.above)
+		}
+		w.above[dir] = true
+	}
+	w.mu.Unlock()
+	return !known && w.mkdir(dir) == nil
 }
 
 // mkdirEmpty makes a temporary folder anew.
@@ -309,16 +334,22 @@ func (w *writer) writeTemp(temp string, data []byte) (err error) {
 	return err
 }
 
+// mkdirs makes a folder, and those above it, unless it is there.
 func (w *writer) mkdirs(dir string) error {
+	if err := w.mkdir(dir); !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// mkdir makes a folder that is not there, and those above it.
+func (w *writer) mkdir(dir string) error {
 	err := w.repo.FS.Mkdir(dir, 0o755)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := w.mkdirs(filepath.Dir(dir)); err != nil {
 			return err
 		}
 		err = w.repo.FS.Mkdir(dir, 0o755)
-	}
-	if errors.Is(err, fs.ErrExist) {
-		return nil
 	}
 	return err
 }
