@@ -222,15 +222,40 @@ func (r *Remote) lend(w *worker, o *offer) wire.Grant {
 	lease := time.Duration(o.demand.Lease)
 	l := &loan{ref: ref, held: wire.HeldOf(ref, r.nonce(ref)), worker: w.Name, work: o.work, lease: lease, alone: o.demand.Alone,
 		expires: r.rooms.Now().Add(lease), send: o.demand.Send, robot: o.demand.Robot, shared: w.Shared != "", asked: asked{o.id, o.demand.Want.String(), r.rooms.Now().Sub(o.since), o.quick}}
-	r.enter(l)
 	r.granted[o.id] = l
-	r.mu.Unlock()
+	if !r.takeUp(l) {
+		return l.grant()
+	}
 	return r.laden(l)
+}
+
+// takeUp enters a loan, and unlocks r.mu. One that was made while the engine let go of all is let go of too: false.
+func (r *Remote) takeUp(l *loan) bool {
+	closing := r.closing
+	if !closing {
+		r.enter(l)
+	}
+	r.mu.Unlock()
+	if closing {
+		l.leave()
+	}
+	return !closing
+}
+
+// leave lets go of what the next engine adopts.
+func (l *loan) leave() {
+	l.prepare.Lock()
+	defer l.prepare.Unlock()
+	l.work.Leave()
+}
+
+func (l *loan) grant() wire.Grant {
+	return wire.Grant{Head: wire.Now(), Cleared: true, Held: l.held, Lease: l.lease, Alone: l.alone}
 }
 
 // laden is the grant of a loan with what its robot is given, where a message carries its files: then the worker need not ask.
 func (r *Remote) laden(l *loan) wire.Grant {
-	g := wire.Grant{Head: wire.Now(), Cleared: true, Held: l.held, Lease: l.lease, Alone: l.alone}
+	g := l.grant()
 	if !l.quick {
 		return g
 	}

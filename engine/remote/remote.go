@@ -135,7 +135,7 @@ func (r *Remote) leave() {
 	withdraw(back)
 	for _, l := range left {
 		delete(idle, l.ref.Key.Engine)
-		l.work.Leave()
+		l.leave()
 	}
 	for id := range idle {
 		_ = r.rooms.Guests.HideGuest(id) // a file that stays is swept by the next engine
