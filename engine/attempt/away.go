@@ -264,7 +264,7 @@ func (a Abroad) look(id layout.ItemID) (target layout.Name, placed bool, err err
 	if err != nil {
 		return "", false, err
 	}
-	data, err := v.ReadFile(layout.ItemDir(id) + "/" + layout.ManifestJSON)
+	data, err := a.ledger.Recent(v, id).ReadFile(layout.ItemDir(id) + "/" + layout.ManifestJSON)
 	if err != nil || !bytes.Contains(data, []byte(`"`+OnWorker+`"`)) && !bytes.Contains(data, []byte(`"place"`)) {
 		return "", false, err
 	}

@@ -409,7 +409,7 @@ func (k *checker) crossCheckCatalog(v tree, p string, data []byte) error {
 		}
 		for _, to := range k.placesOf(part) {
 			if roots.Outside(map[layout.Name]*roots.Catalog{c.Name: c}, to.path) != nil {
-				return y.Errorf("$.root", "%s lies in it, where %s has written: expected a folder that nothing is written to", layout.EncodePath(to.path), other)
+				return y.Errorf("$.root", "expected a folder that nothing is written to, and %s, which lies in it, is written to by %s", layout.EncodePath(to.path), other)
 			}
 		}
 	}
