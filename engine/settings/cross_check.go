@@ -324,7 +324,8 @@ func (k *checker) placesOf(part any) (all []place) {
 	return all
 }
 
-// crossCheckPlaces refuses to have anything written into the root of a catalog.
+// crossCheckPlaces refuses to have anything written into an inbox, which would take it in anew, into what the engine keeps,
+// or into the root of a catalog.
 func (k *checker) crossCheckPlaces(v tree, p string, data []byte) error {
 	part, err := k.committed(p, data)
 	if err != nil {
@@ -335,14 +336,22 @@ func (k *checker) crossCheckPlaces(v tree, p string, data []byte) error {
 		return nil
 	}
 	catalogs, err := k.catalogsAt(v)
-	if err != nil || len(catalogs) == 0 {
+	if err != nil {
 		return err
 	}
 	y, err := layout.ParseYAML(p, data)
 	if err != nil {
 		return err
 	}
+	kept := append(keptBy(k.path("")), k.path(layout.InboxDir))
 	for _, to := range places {
+		dir, err := amidst(to.path, kept)
+		if err != nil {
+			return err
+		}
+		if dir != "" {
+			return y.Errorf(to.key, "%s lies in %s, where nothing is delivered", layout.EncodePath(to.path), layout.EncodePath(dir))
+		}
 		if err := roots.Outside(catalogs, to.path); err != nil {
 			return y.Errorf(to.key, "%v", err)
 		}

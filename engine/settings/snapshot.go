@@ -61,19 +61,32 @@ func (c *Snapshot) KeptBy(id queue.StepID) (by []*timetable.Schedule) {
 // Keeping is the folder that a path lies in, or is, of those which the workspace root itself keeps, the roots of catalogs, and others, which are
 // named as they are on this disk; "": none.
 func (c *Snapshot) Keeping(path, root string, others ...string) (dir string, err error) {
+	own := append([]string{c.Settings.StoreDir(root)}, others...)
+	for _, k := range c.Catalogs {
+		own = append(own, k.Root)
+	}
+	return amidst(path, append(own, keptBy(root)...))
+}
+
+// keptBy are the folders of the workspace root that its engine alone writes to.
+func keptBy(root string) (dirs []string) {
+	for _, dir := range []string{layout.RepositoryDir, layout.ItemsDir, layout.IntakeDir, layout.RejectedDir, layout.StateDir} {
+		dirs = append(dirs, filepath.Join(root, dir))
+	}
+	return dirs
+}
+
+// amidst is the first of dirs that a path lies in, or is; "": none.
+func amidst(path string, dirs []string) (dir string, err error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return "", err
 	}
 	abs = roots.Resolve(abs)
-	own := append([]string{c.Settings.StoreDir(root)}, others...)
-	for _, k := range c.Catalogs {
-		own = append(own, k.Root)
-	}
-	for _, dir := range []string{layout.RepositoryDir, layout.ItemsDir, layout.IntakeDir, layout.RejectedDir, layout.StateDir} {
-		own = append(own, filepath.Join(root, dir))
-	}
-	for _, dir := range own {
+	for _, dir := range dirs {
+		if dir, err = filepath.Abs(dir); err != nil {
+			return "", err
+		}
 		if dir = roots.Resolve(dir); roots.Within(abs, dir) {
 			return dir, nil
 		}
