@@ -7,7 +7,29 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"modernc.org/libc"
+	sqlite3 "modernc.org/sqlite/lib"
 )
+
+// TestCachesAreKept: the pages of a connection's cache lie in the memory that is kept for them.
+func TestCachesAreKept(t *testing.T) {
+	db, conn, err := openDB(t.Context(), filepath.Join(t.TempDir(), "x.db"))
+	if err == nil {
+		_, err = conn.ExecContext(t.Context(), "CREATE TABLE list(part INTEGER)")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = conn.Close(), db.Close() }()
+	tls := libc.NewTLS()
+	defer tls.Close()
+	used := tls.Alloc(2 * 4)
+	defer tls.Free(2 * 4)
+	if rc := sqlite3.Xsqlite3_status(tls, sqlite3.SQLITE_STATUS_PAGECACHE_USED, used, used+4, 0); rc != sqlite3.SQLITE_OK || *at[int32](used) == 0 {
+		t.Errorf("%d pages lie there (%d)", *at[int32](used), rc)
+	}
+}
 
 // TestLongValues: values that take several pages, which SQLite reads past its cache and without their sums, are read as
 // they were written, and are damage where they are not.

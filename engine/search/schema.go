@@ -99,6 +99,9 @@ var errFull = errors.New("a part of the search index is full")
 // largeCache is for who writes: where changed pages found no room, they would go to the file before the end, and readers wait from then on.
 const largeCache = "cache_size(-65536)"
 
+// cacheKiB is the cache of a connection.
+const cacheKiB = 1024
+
 // openDB opens the index's file. Where a writer is at work, it is waited for. The cache is small: most pages are read once, and
 // memory that is used again costs less than new memory for each.
 func openDB(ctx context.Context, path string, pragmas ...string) (*sql.DB, *sql.Conn, error) {
@@ -106,7 +109,7 @@ func openDB(ctx context.Context, path string, pragmas ...string) (*sql.DB, *sql.
 	if err != nil {
 		return nil, nil, err
 	}
-	q := url.Values{"vfs": {files.name}, "_pragma": append([]string{"busy_timeout(20000)", "temp_store(2)", "cache_size(-1024)"}, pragmas...)}
+	q := url.Values{"vfs": {files.name}, "_pragma": append([]string{"busy_timeout(20000)", "temp_store(2)", fmt.Sprintf("cache_size(-%d)", cacheKiB)}, pragmas...)}
 	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: q.Encode()}).String())
 	if err != nil {
 		return nil, nil, err
