@@ -191,7 +191,7 @@ func (r Claimants) lendTo(account, request string, w *attempt.Away) (*loan, erro
 	l := &loan{ref: ref, held: wire.HeldOf(ref, r.nonce(ref)), worker: c.name, work: w, lease: leaseOf(p), send: p.Send, http: bounded(w, now)}
 	l.expires = now.Add(l.lease)
 	r.mu.Lock()
-	r.takeUp(l)
+	takeUp(r.Remote, l)
 	return l, nil
 }
 

@@ -223,14 +223,14 @@ func (r *Remote) lend(w *worker, o *offer) wire.Grant {
 	l := &loan{ref: ref, held: wire.HeldOf(ref, r.nonce(ref)), worker: w.Name, work: o.work, lease: lease, alone: o.demand.Alone,
 		expires: r.rooms.Now().Add(lease), send: o.demand.Send, robot: o.demand.Robot, shared: w.Shared != "", asked: asked{o.id, o.demand.Want.String(), r.rooms.Now().Sub(o.since), o.quick}}
 	r.granted[o.id] = l
-	if !r.takeUp(l) {
+	if !takeUp(r, l) {
 		return l.grant()
 	}
 	return r.laden(l)
 }
 
 // takeUp enters a loan, and unlocks r.mu. One that was made while the engine let go of all is let go of too: false.
-func (r *Remote) takeUp(l *loan) bool {
+func takeUp(r *Remote, l *loan) bool {
 	closing := r.closing
 	if !closing {
 		r.enter(l)

@@ -54,7 +54,7 @@ func TestLoansAreLetGoOf(t *testing.T) {
 	later := &loan{ref: l.ref, work: late}
 	later.ref.Key.N++
 	r.mu.Lock()
-	if r.takeUp(later) || r.loans[later.ref] != nil || late.left.Load() != 1 {
+	if takeUp(r, later) || r.loans[later.ref] != nil || late.left.Load() != 1 {
 		t.Error("a loan that is made meanwhile is taken up")
 	}
 	close(w.goOn)
