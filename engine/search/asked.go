@@ -40,7 +40,7 @@ type connection struct {
 	stmts  map[string]*sql.Stmt
 	stands int64      // SQLite's data_version, which differs once another has written; -1: not known yet
 	inside bool       // a transaction is open
-	room   [3][]stand // memory that is used again
+	room   [2][]stand // memory that is used again
 }
 
 func connected(path string, conn *sql.Conn) connection {

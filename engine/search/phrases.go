@@ -83,8 +83,8 @@ func (a *asked) phrased(ctx context.Context, s *set, part int64, in string) erro
 
 // standing leaves in s the documents in which the words of a phrase stand one after the other.
 func (a *asked) standing(ctx context.Context, s *set, part int64, p query.Phrase, in string) error {
-	begins, goesOn, at := a.room[0], a.room[1], a.room[2]
-	defer func() { a.room = [...][]stand{begins, goesOn, at} }()
+	begins, goesOn := a.room[0], a.room[1]
+	defer func() { a.room = [...][]stand{begins, goesOn} }()
 	for i, word := range p {
 		from, to := keyStand+word, ""
 		if i == len(p)-1 {
@@ -92,56 +92,51 @@ func (a *asked) standing(ctx context.Context, s *set, part int64, p query.Phrase
 		}
 		to = max(to, pieceKey(from, lastPiece))
 		goesOn = goesOn[:0]
-		k := 0
-		err := a.rows(ctx, "SELECT docs FROM list WHERE part=? AND key BETWEEN ? AND ?", []any{part, []byte(from), []byte(to)}, func(r *sql.Rows) (bool, error) {
-			var piece sql.RawBytes
-			err := r.Scan(&piece)
-			if err == nil {
-				at, err = appendStands(at[:0], piece)
-			}
-			if err != nil || len(at) == 0 {
-				return err == nil, err
-			}
-			if i == 0 {
-				for _, b := range at {
-					if s.has(b.place()) && (in != keyLabel || b.number() < afterLabel) {
-						goesOn = append(goesOn, b)
-					}
-				}
-				return true, nil
-			}
-			if k > 0 && begins[k-1]+stand(i) >= at[0] {
+		k := 0 // of begins
+		visit := func(place int, numbers []byte) {
+			if k > 0 && begins[k-1].place() >= place {
 				k = 0 // the pieces of the next word
 			}
-			for _, b := range at {
-				if b.number() < i {
-					continue
+			for k < len(begins) && begins[k].place() < place {
+				k++
+			}
+			for ; k < len(begins) && begins[k].place() == place; k++ {
+				next := begins[k].number() + i
+				for len(numbers) > 0 && int(numbers[0]) < next {
+					numbers = numbers[1:]
 				}
-				b -= stand(i)
-				for k < len(begins) && begins[k] < b {
-					k++
-				}
-				if k == len(begins) {
-					break
-				}
-				if begins[k] == b {
-					goesOn = append(goesOn, b)
+				if len(numbers) > 0 && int(numbers[0]) == next {
+					goesOn = append(goesOn, begins[k])
 				}
 			}
-			return true, nil
-		})
-		if err != nil {
+		}
+		if i == 0 {
+			visit = func(place int, numbers []byte) {
+				for _, n := range numbers {
+					if in != keyLabel || n < afterLabel {
+						goesOn = append(goesOn, standOf(place, n))
+					}
+				}
+			}
+		}
+		var piece sql.RawBytes
+		if err := a.rows(ctx, "SELECT docs FROM list WHERE part=? AND key BETWEEN ? AND ?", []any{part, []byte(from), []byte(to)}, func(r *sql.Rows) (bool, error) {
+			if err := r.Scan(&piece); err != nil {
+				return false, err
+			}
+			return true, eachStanding(piece, s, visit)
+		}); err != nil {
 			return err
 		}
-		if begins, goesOn = goesOn, begins; len(begins) == 0 {
+		begins, goesOn = goesOn, begins
+		var has set
+		for _, b := range begins {
+			has.add(b.place())
+		}
+		if s.and(&has); len(begins) == 0 {
 			break
 		}
 	}
-	var has set
-	for _, b := range begins {
-		has.add(b.place())
-	}
-	s.and(&has)
 	return nil
 }
 

@@ -80,46 +80,78 @@ func packDense(all []stand) []byte {
 	return slices.Concat(b, numbers, last)
 }
 
-// appendStands adds what a piece has.
-func appendStands(all []stand, b []byte) ([]stand, error) {
+// eachStanding visits, of the documents of a piece that are in a set, the numbers of the word in each.
+func eachStanding(b []byte, of *set, visit func(place int, numbers []byte)) error {
 	if len(b) < packBytes {
-		return nil, errOther
+		return errOther
 	}
 	n := int(binary.LittleEndian.Uint16(b))
 	if b = b[packBytes:]; n == 0 {
-		if len(b)%standBytes != 0 {
-			return nil, errOther
-		}
-		for ; len(b) >= standBytes; b = b[standBytes:] {
-			all = append(all, stand(b[0])|stand(b[1])<<8|stand(b[2])<<16)
-		}
-		return all, nil
+		return eachOne(b, of, visit)
 	}
 	if len(b) < 2+8*n+2 {
-		return nil, errOther
+		return errOther
 	}
 	first, words := int(binary.LittleEndian.Uint16(b)), b[2:2+8*n]
 	b = b[2+8*n:]
 	count := int(binary.LittleEndian.Uint16(b))
-	if b = b[2:]; len(b) != count+(count+7)/8 || first+n > maxPlaces/64 {
-		return nil, errOther
+	if b = b[2:]; len(b) != count+(count+7)/8 || first+n > len(of) {
+		return errOther
 	}
 	numbers, last := b[:count], b[count:]
-	all = slices.Grow(all, count)
-	i, w, begins := -1, uint64(0), true
-	for k, number := range numbers {
-		if begins {
-			for w &= w - 1; w == 0; w = binary.LittleEndian.Uint64(words[8*i:]) {
-				if i++; i == n {
-					return nil, errOther
+	var w, ends uint64 // what is left of 64 bits each
+	begin, at := 0, 0  // of a document's numbers; bits of last that were begun with
+	for i := range n {
+		w = binary.LittleEndian.Uint64(words[8*i:])
+		for wanted := w & of[first+i]; w != 0; w &= w - 1 {
+			for ; ends == 0; at += 64 {
+				if len(last) == 0 {
+					return errOther
 				}
+				ends, last = bitsBefore(last)
 			}
+			end := at - 64 + bits.TrailingZeros64(ends) + 1
+			ends &= ends - 1
+			if end > count {
+				return errOther
+			}
+			if wanted&(w&-w) != 0 {
+				visit((first+i)<<6+bits.TrailingZeros64(w), numbers[begin:end])
+			}
+			begin = end
 		}
-		all = append(all, standOf((first+i)<<6+bits.TrailingZeros64(w), number))
-		begins = last[k>>3]>>(k&7)&1 == 1
 	}
-	if begins = begins && w&(w-1) == 0; !begins || i != n-1 {
-		return nil, errOther
+	if begin != count || binary.LittleEndian.Uint64(words[8*(n-1):]) == 0 {
+		return errOther
 	}
-	return all, nil
+	return nil
+}
+
+// bitsBefore gives the first 64 bits, or those that there are, and the rest.
+func bitsBefore(b []byte) (w uint64, rest []byte) {
+	if len(b) >= 8 {
+		return binary.LittleEndian.Uint64(b), b[8:]
+	}
+	for i, v := range b {
+		w |= uint64(v) << (8 * i)
+	}
+	return w, nil
+}
+
+// eachOne is eachStanding of a piece without words.
+func eachOne(b []byte, of *set, visit func(place int, numbers []byte)) error {
+	if len(b)%standBytes != 0 {
+		return errOther
+	}
+	var numbers []byte
+	for len(b) > 0 {
+		lo, hi := b[1], b[2]
+		for numbers = numbers[:0]; len(b) > 0 && b[1] == lo && b[2] == hi; b = b[standBytes:] {
+			numbers = append(numbers, b[0])
+		}
+		if place := int(lo) | int(hi)<<8; of.has(place) {
+			visit(place, numbers)
+		}
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -10,6 +11,10 @@ import (
 // fits into a page, and one that is cut is seen to be.
 func TestStandsFitIntoPages(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
+	var everywhere set
+	for i := range everywhere {
+		everywhere[i] = math.MaxUint64
+	}
 	for range 300 {
 		var all []stand
 		numbers, gap := 1+r.IntN(1<<r.IntN(9)), 1<<r.IntN(12)
@@ -26,15 +31,24 @@ func TestStandsFitIntoPages(t *testing.T) {
 				t.Fatalf("a piece of %d has %d bytes", before-len(rest), len(piece))
 			}
 			begun := len(read)
-			var err error
-			if read, err = appendStands(read, piece); err != nil {
+			some, err := standsOf(piece, &everywhere)
+			if err != nil {
 				t.Fatal(err)
+			}
+			read = append(read, some...)
+			var few set
+			for range r.IntN(100) {
+				few.add(some[r.IntN(len(some))].place())
+			}
+			want := slices.DeleteFunc(slices.Clone(some), func(s stand) bool { return !few.has(s.place()) })
+			if of, err := standsOf(piece, &few); err != nil || !slices.Equal(of, want) {
+				t.Fatalf("of %d documents %d are read, not %d (%v)", few.count(), len(of), len(want), err)
 			}
 			if len(rest) > 0 && rest[0].place() == read[len(read)-1].place() {
 				t.Fatal("a document is in two pieces")
 			}
 			if cut := r.IntN(len(piece)); cut > packBytes || cut < packBytes {
-				if some, err := appendStands(nil, piece[:cut]); err == nil && len(some) >= len(read)-begun {
+				if some, err := standsOf(piece[:cut], &everywhere); err == nil && len(some) >= len(read)-begun {
 					t.Fatalf("%d bytes of %d are taken for all", cut, len(piece))
 				}
 			}
@@ -43,4 +57,14 @@ func TestStandsFitIntoPages(t *testing.T) {
 			t.Fatalf("%d were packed, and %d read", len(all), len(read))
 		}
 	}
+}
+
+// standsOf gives where a piece has its word in some documents.
+func standsOf(piece []byte, of *set) (all []stand, err error) {
+	err = eachStanding(piece, of, func(place int, numbers []byte) {
+		for _, n := range numbers {
+			all = append(all, standOf(place, n))
+		}
+	})
+	return all, err
 }
