@@ -127,6 +127,9 @@ func TestTheSameRecordsHereAndThere(t *testing.T) {
 		f.folder("box")
 		f.await("the end", func() bool { return len(f.labels("failed")) == 1 && len(f.labels("completed")) == 2 })
 		told[where] = f.told("box")
+		if versions := strings.Count(f.git("log", "--format=%(trailers)"), "\nBagpipe-Robot-Version: 7\n"); (versions > 0) != (where == "there") {
+			t.Errorf("%s: %d commits name the version of a worker's robot", where, versions)
+		}
 	}
 	if told["here"] != told["there"] {
 		here, there := strings.Split(told["here"], "\n"), strings.Split(told["there"], "\n")
@@ -155,6 +158,7 @@ func (f *fleet) told(label string) string {
 		`(\d+)-[0-9a-f]{8}`:                 "$1-ENGINE",
 		`"(runner|version|agent)": "[^"]*"`: `"$1": "WHO"`,
 		`(Bagpipe-Agent: \w+) .*`:           "$1 WHO",
+		`Bagpipe-Robot-Version: .*\n`:       "",
 		`sha256:[0-9a-f]{64}`:               "DIGEST",
 		`done by ?\w*`:                      "done by WHO",
 		`\b[0-9a-f]{15}\b`:                  "CHILD",

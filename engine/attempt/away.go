@@ -195,7 +195,7 @@ func (a Abroad) Adopt(ref layout.AttemptRef, cancelled func(error), hurried func
 	}
 	w = a.NewAway(entry, hurried, done)
 	w.a.index.Lent(ref.Key.Engine)
-	w.attempt = &claimed{AttemptRef: ref, by: Worker{Engine: ref.Key.Engine, Runner: runner}, at: s.Attempts[ref.Key].Claimed}
+	w.attempt = &claimed{AttemptRef: ref, by: Worker{Engine: ref.Key.Engine, Runner: runner, Version: s.Attempts[ref.Key].Version}, at: s.Attempts[ref.Key].Claimed}
 	w.begun(w.attempt.at)
 	w.attempt.given.look(a.ledger.Path(layout.ItemDir(ref.Item)), ref.Step, rec.Committed.Manifest, rec.Committed.Execution)
 	w.attempt.given.since = w.attempt.at

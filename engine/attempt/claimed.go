@@ -45,5 +45,8 @@ func here(l *ledger.Ledger) Worker {
 func (c *claimed) robot(l *ledger.Ledger) ledger.Actor {
 	who := l.ByRobot(c.Step)
 	who.Agent, who.Request = string(c.Step)+" "+c.by.Runner, c.by.Request
+	if c.by.Engine != l.ID {
+		who.Version = c.by.Version
+	}
 	return who
 }

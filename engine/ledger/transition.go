@@ -91,6 +91,8 @@ type Actor struct {
 	// Request is the Bagpipe-Request trailer: the digests of a call's key and body, by which
 	// the call is known when it comes again; "": there is no key.
 	Request string
+	// Version is the Bagpipe-Robot-Version trailer: of a robot that is not of this program; "": it is, or says none.
+	Version string
 }
 
 func (l *Ledger) ByRobot(step layout.Name) Actor {
@@ -169,7 +171,7 @@ func apply(l *Ledger, rec *Record, ev state.Event, who Actor, text string, more 
 		c.Next = follow(l, id, tr.Workflow, then)
 	}
 	l.Decoded.Keep(id, data, rec.Execution)
-	c.Message = who.Sign(StepMessage(id, rec.Manifest, tr, text, who.Agent))
+	c.Message = who.Sign(StepMessage(id, rec.Manifest, tr, text, who.Agent, Trailer{"Bagpipe-Robot-Version", who.Version}))
 	return c, tr, nil
 }
 
