@@ -3,6 +3,7 @@ package layout
 import (
 	"bytes"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -35,3 +36,57 @@ func TestNewRecordsAsDocuments(t *testing.T) {
 }
 
 func toAny[V any](v V) any { return v }
+
+// A manifest is written in the bytes that a document of it is, whatever stands in it; one of a registered object
+// without a document of it.
+func TestManifestsAsDocuments(t *testing.T) {
+	text := rapid.OneOf(rapid.Just(""), rapid.StringMatching(`[a-z<&>/ é.]{0,9}`), rapid.SampledFrom([]string{"\\", `"`, "\u2028", "é\u2029", "\x00", "\x7f", "é\n", "é\"", "\xff", "é\xff", "\ufffd"}))
+	texts := rapid.MapOfN(text, text, 0, 4)
+	at := rapid.Custom(func(t *rapid.T) time.Time {
+		zone := rapid.SampledFrom([]*time.Location{time.UTC, time.FixedZone("", 5400), time.FixedZone("", 90_000)}).Draw(t, "zone")
+		return rapid.SampledFrom([]time.Time{{}, time.Date(2026, 11, 27, 1, 2, 3, 4e6, zone), time.Date(10_000, 1, 1, 0, 0, 0, 0, zone), time.Date(999, 1, 1, 0, 0, 0, 1, zone)}).Draw(t, "at")
+	})
+	one := func(t *rapid.T) string { return text.Draw(t, "text") }
+	some := func(t *rapid.T) bool { return rapid.Bool().Draw(t, "some") }
+	number := rapid.IntRange(-1, 1<<40)
+	rapid.Check(t, func(t *rapid.T) {
+		m := Manifest{Schema: manifestSchema, Item: ItemID(one(t)), Version: number.Draw(t, "n"), Collection: Name(one(t)), Label: one(t), Lane: Name(one(t)), Batch: one(t),
+			Created: at.Draw(t, "created"), Since: at.Draw(t, "since"), Metadata: map[string]any{},
+			Source: Source{Name: one(t), Kind: one(t), Files: number.Draw(t, "n"), Bytes: int64(number.Draw(t, "n")), Digest: one(t), Taken: at.Draw(t, "taken"), By: one(t), Rule: one(t),
+				DuplicateOf: ItemID(one(t)), Drop: ItemID(one(t))}}
+		m.Type, m.Identifiers = one(t), texts.Draw(t, "identifiers")
+		if some(t) {
+			m.Source.Place = &Place{Catalog: Name(one(t)), Path: one(t), Stamp: one(t)}
+		}
+		if some(t) {
+			m.Metadata = map[string]any{"b": one(t), "a": map[string]any{"z": 1.5, "y": []any{one(t), nil}}}
+		}
+		if some(t) {
+			m.Inventory = &InventorySummary{Digest: one(t), Files: number.Draw(t, "n"), Bytes: int64(number.Draw(t, "n"))}
+		}
+		if some(t) {
+			m.Recognition = &Recognition{Verdict: one(t), Rule: one(t), Tried: texts.Draw(t, "tried"), More: number.Draw(t, "n")}
+		}
+		if some(t) {
+			m.Quality = &QualitySummary{Result: one(t), Levels: texts.Draw(t, "levels"), Counts: map[string]int{"pass": 1}}
+		}
+		switch rapid.IntRange(0, 9).Draw(t, "remains") {
+		case 0:
+			m.Parent = &Parent{Name: one(t)}
+		case 1:
+			m.Originals = map[string]Original{"a": {File: one(t)}}
+		case 2:
+			m.Disposed = &Disposed{At: at.Draw(t, "at"), By: one(t)}
+		}
+		want, wantErr := EncodeJSON(m)
+		if got, err := m.Encode(nil); (err == nil) != (wantErr == nil) || !bytes.Equal(got, want) {
+			t.Fatalf("%v: written as\n%s\nas a document, %v,\n%s", err, got, wantErr, want)
+		}
+	})
+	m := Manifest{Item: "3fa9c0d2e1b7a45", Label: "scan é.tif", Created: time.Unix(1, 0).UTC(), Metadata: map[string]any{},
+		Source: Source{Name: "scan.tif", Kind: "file", Taken: time.Unix(1, 0).UTC(), Place: &Place{Catalog: "c", Path: "a/b", Stamp: "sha256:0"}}}
+	m.Recognition = &Recognition{Verdict: "yes", Rule: "default/all", Tried: map[string]string{"images/all": "no: the extension is none of tif", "a/b": "no"}}
+	if _, ok := appendManifest(nil, &m); !ok {
+		t.Error("it is not appended")
+	}
+}

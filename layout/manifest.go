@@ -283,6 +283,11 @@ func (m Manifest) Encode(old []byte) ([]byte, error) {
 	if at := OutOfRange(m.Metadata); at != "" { // a record that nobody could read again
 		return nil, fmt.Errorf("write %s of %s: metadata.%s: the number is out of range", ManifestJSON, m.Item, at)
 	}
+	if len(old) == 0 {
+		if out, ok := appendManifest(make([]byte, 0, 1<<10), &m); ok { // most are shorter
+			return out, nil
+		}
+	}
 	out, err := rewriteBut(old, m, "metadata", "quality") // m has all of these: what it has not was taken away
 	if err != nil {
 		return nil, fmt.Errorf("write %s of %s: %w", ManifestJSON, m.Item, err)

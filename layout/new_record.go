@@ -8,21 +8,29 @@ import (
 
 // encodeNew is EncodeJSON in a quarter of the time: it makes no tree of maps of v, in which no member stands twice.
 func encodeNew(v any) ([]byte, error) {
+	compact, err := marshalCompact(v)
+	if err != nil {
+		return nil, err
+	}
+	if bytes.Contains(compact, []byte(`\u`)) { // a document has some of these characters as they are
+		return EncodeJSON(v)
+	}
+	out, plain := appendSorted(make([]byte, 0, 2*len(compact)), compact, 0)
+	if !plain {
+		return EncodeJSON(v)
+	}
+	return append(out, '\n'), nil
+}
+
+// marshalCompact is json.Marshal without HTML escapes.
+func marshalCompact(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
 		return nil, err
 	}
-	compact := b.Bytes()
-	if bytes.Contains(compact, []byte(`\u`)) { // a document has some of these characters as they are
-		return EncodeJSON(v)
-	}
-	out, plain := appendSorted(make([]byte, 0, 2*len(compact)), compact[:len(compact)-1], 0)
-	if !plain {
-		return EncodeJSON(v)
-	}
-	return append(out, '\n'), nil
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 // appendSorted appends compact JSON as a document has it: members by name, one a line. It is plain
