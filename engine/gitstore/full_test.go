@@ -22,11 +22,11 @@ type noRoom struct {
 	full  atomic.Bool
 }
 
-func (n *noRoom) OpenFile(name string, flag int, perm fs.FileMode) (disk.File, error) {
+func (n *noRoom) WriteNew(name string, data []byte, perm fs.FileMode) error {
 	if n.full.Load() && strings.HasPrefix(name, n.items) {
-		return nil, syscall.ENOSPC
+		return syscall.ENOSPC
 	}
-	return n.FS.OpenFile(name, flag, perm)
+	return n.FS.WriteNew(name, data, perm)
 }
 
 // A run that ends on a full disk must end, and say so: it cannot be stopped while

@@ -143,3 +143,25 @@ func TestReadersSeeOneVersion(t *testing.T) {
 		t.Error("the readers left no moment to amend the file")
 	}
 }
+
+// A new file has its bytes; one that is there keeps its own.
+func TestWriteNew(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "new")
+	large := bytes.Repeat([]byte("0123456789"), 1<<18)
+	if err := (OS{}).WriteNew(name, large, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if err := (OS{}).WriteNew(name, []byte("other"), 0o640); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("over a file: %v", err)
+	}
+	info, err := os.Stat(name)
+	if data, errRead := os.ReadFile(name); err != nil || errRead != nil || !bytes.Equal(data, large) || info.Mode().Perm()&^0o640 != 0 {
+		t.Errorf("%d bytes, %v, %v, %v", len(data), info.Mode(), err, errRead)
+	}
+	if err := (OS{}).WriteNew(filepath.Join(name, "below"), nil, 0o640); err == nil {
+		t.Error("a file was made below a file")
+	}
+	if err := (OS{}).WriteNew(name+" empty", nil, 0o640); err != nil {
+		t.Error(err)
+	}
+}

@@ -16,6 +16,9 @@ import (
 type FS interface {
 	// OpenFile is os.OpenFile.
 	OpenFile(name string, flag int, perm fs.FileMode) (File, error)
+	// WriteNew makes a file of these bytes, fs.ErrExist where there is one; it syncs nothing. After another error
+	// the file may be there, with some of them.
+	WriteNew(name string, data []byte, perm fs.FileMode) error
 	// Rename replaces newName when it exists, at once; it syncs nothing.
 	Rename(oldName, newName string) error
 	// Exchange gives each of two files the other's name, at once; it syncs nothing.
@@ -62,6 +65,23 @@ func (OS) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// WriteNew makes no os.File, which takes a third of the time for a small file.
+func (OS) WriteNew(name string, data []byte, perm fs.FileMode) (err error) {
+	fd, err := open(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unix.Close(fd)) }()
+	for len(data) > 0 {
+		n, err := unix.Write(fd, data)
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			return &fs.PathError{Op: "write", Path: name, Err: err}
+		}
+		data = data[max(n, 0):]
+	}
+	return nil
 }
 
 // Rename first asks for a name that nothing has, as most are: os.Rename looks at what may have it.

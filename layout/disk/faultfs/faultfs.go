@@ -159,6 +159,17 @@ func (f *FS) OpenFile(path string, flag int, perm fs.FileMode) (disk.File, error
 	return &openFile{File: file, fs: f, path: path, inode: n.live}, nil
 }
 
+// WriteNew counts as the changes that it is made of.
+func (f *FS) WriteNew(path string, data []byte, perm fs.FileMode) (err error) {
+	file, err := f.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	_, err = file.Write(data)
+	return err
+}
+
 func (f *FS) Rename(oldPath, newPath string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -317,21 +316,15 @@ func (w *writer) swapIn(temp, name string) error {
 // writeTemp never writes to a file that is there: a temporary file that a crash left after
 // the swap is the old version, which may have another name by now, of an edit that was kept
 // beside or in a person's copy of hard links.
-func (w *writer) writeTemp(temp string, data []byte) (err error) {
-	const flags = os.O_CREATE | os.O_EXCL | os.O_WRONLY
-	file, err := w.repo.FS.OpenFile(temp, flags, 0o644)
-	if errors.Is(err, fs.ErrExist) {
-		if err := w.repo.FS.Remove(temp); err != nil {
-			return err
-		}
-		file, err = w.repo.FS.OpenFile(temp, flags, 0o644)
-	}
-	if err != nil {
+func (w *writer) writeTemp(temp string, data []byte) error {
+	err := w.repo.FS.WriteNew(temp, data, 0o644)
+	if !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	_, err = file.Write(data)
-	return err
+	if err := w.repo.FS.Remove(temp); err != nil {
+		return err
+	}
+	return w.repo.FS.WriteNew(temp, data, 0o644)
 }
 
 // mkdirs makes a folder, and those above it, unless it is there.
