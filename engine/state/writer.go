@@ -175,6 +175,10 @@ func (w *writer) value(v *value) {
 	case momentValue:
 		w.moment(v.time)
 	case numberValue:
+		if n := int64(v.num); n > 0 && n < 1<<50 && float64(n) == v.num { // most, and in a tenth of the time
+			w.buf = strconv.AppendInt(w.buf, n, 10)
+			return
+		}
 		w.buf = strconv.AppendFloat(w.buf, v.num, 'f', -1, 64)
 	default:
 		v.write(w)
