@@ -86,21 +86,31 @@ func (in *Intake) RegisterInPlace(ctx context.Context, o InPlace) (made bool, er
 	return true, in.ledger.RegisterItem(ctx, m, d.admission.Workflow, d.admission.Skip, a.who, guard)
 }
 
-// inPlace recognises and digests an object where it is.
+// readTwice is how large a file may be that is digested before it is known to be as it was, and so twice, maybe.
+const readTwice = 1 << 20
+
+// inPlace recognises and digests an object where it is. What the rules said of a small file holds when it is
+// after its digest as it was then; else it is looked at anew.
 func (a *admitting) inPlace(ctx context.Context, o InPlace) (*drop, error) {
-	c := o.Catalog
-	path := filepath.Join(c.Root, o.Path)
-	t := inbox.Taken{Path: path, Name: filepath.Base(path), Collection: c.Collection, ID: o.Item, At: a.ledger.Now(),
-		Ticket: inbox.Ticket{Collection: c.Collection, Chosen: true, Workflow: layout.Name(cmp.Or(o.Workflow, c.Workflow)), By: "catalog " + string(c.Name)}}
-	d := &drop{taken: t, Admitted: Admitted{Item: o.Item, Collection: c.Collection, Label: layout.EncodePath(t.Name)}}
-	stamp, err := folder.StampPlace(ctx, path, c.Trusting())
+	path, trusting := filepath.Join(o.Catalog.Root, o.Path), o.Catalog.Trusting()
+	if was := o.Told; was != nil && was.Size <= readTwice {
+		if d, err := a.inPlaceAs(ctx, o, path, folder.StampFile(was.Size, was.Inode, was.Modified, trusting), was.Outcome); err == nil {
+			return d, nil
+		}
+	}
+	stamp, err := folder.StampPlace(ctx, path, trusting)
 	if err != nil {
 		return nil, err
 	}
-	var told *recognise.Outcome
-	if was := o.Told; was != nil && folder.StampFile(was.Size, was.Inode, was.Modified, c.Trusting()) == stamp {
-		told = was.Outcome
-	}
+	return a.inPlaceAs(ctx, o, path, stamp, nil)
+}
+
+// inPlaceAs is inPlace of an object that had a stamp; told is what the rules said of it then, nil: they are asked.
+func (a *admitting) inPlaceAs(ctx context.Context, o InPlace, path, stamp string, told *recognise.Outcome) (_ *drop, err error) {
+	c := o.Catalog
+	t := inbox.Taken{Path: path, Name: filepath.Base(path), Collection: c.Collection, ID: o.Item, At: a.ledger.Now(),
+		Ticket: inbox.Ticket{Collection: c.Collection, Chosen: true, Workflow: layout.Name(cmp.Or(o.Workflow, c.Workflow)), By: "catalog " + string(c.Name)}}
+	d := &drop{taken: t, Admitted: Admitted{Item: o.Item, Collection: c.Collection, Label: layout.EncodePath(t.Name)}}
 	if d.admission, d.refused, err = a.recognition.PlanInPlace(ctx, t, c.Root, o.Seen, told); err != nil {
 		return nil, err
 	}
