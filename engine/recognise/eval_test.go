@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 )
 
 // said asks one rule with this match of a path.
@@ -232,6 +233,21 @@ func TestManifestIsBounded(t *testing.T) {
 	for rule, reason := range m.Tried {
 		if len(reason) > maxReason+len("unknown: ") {
 			t.Fatalf("%s: %d bytes", rule, len(reason))
+		}
+	}
+}
+
+// A line of plain words is cut as any other text is, without a look at each word.
+func TestPlainLinesAreCut(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringMatching(`[a-c \t\né\x7f\x00]{0,12}`).Draw(t, "text")
+		if got, want := cut(text, 100), fold(strings.ToValidUTF8(text, "\uFFFD")); got != want {
+			t.Fatalf("%q is cut to %q, want %q", text, got, want)
+		}
+	})
+	for text, want := range map[string]bool{"": true, "a": true, "a b": true, " a": false, "a ": false, "a  b": false, "a\tb": false, "é": false, "\xff": false} {
+		if isLine(text) != want {
+			t.Errorf("%q: %v", text, !want)
 		}
 	}
 }

@@ -67,11 +67,25 @@ func (o *Outcome) tell(r *Rule, t *tried) {
 
 // cut makes one line of a text, of at most so many bytes.
 func cut(text string, most int) string {
-	text = fold(strings.ToValidUTF8(text, "\uFFFD"))
+	if !isLine(text) {
+		text = fold(strings.ToValidUTF8(text, "\uFFFD"))
+	}
 	if len(text) <= most {
 		return text
 	}
 	return strings.ToValidUTF8(text[:most-len("…")], "") + "…"
+}
+
+// isLine reports whether a text is one line of plain words, with a space between two.
+func isLine(text string) bool {
+	before := byte(' ')
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c >= 0x7f || c == ' ' && before == ' ' {
+			return false
+		}
+		before = text[i]
+	}
+	return before != ' ' || text == ""
 }
 
 // settle says which rule decided; false: the candidate is refused.
