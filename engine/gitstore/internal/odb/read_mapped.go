@@ -201,52 +201,6 @@ func (b *Bulk) Place(h Hash) Place {
 	return Place{p, off}
 }
 
-// Places gives where objects stand that come in the order of their names, as Place does of one. A pack is asked for all of them before
-// the next is: so its index is read from front to back, where to go to it for each object took a quarter of a walk through a hundred packs.
-func (b *Bulk) Places(all []Hash) []Place {
-	places := make([]Place, len(all))
-	left := make([]int, 0, len(all)) // of all
-	for i, h := range all {
-		if h.IsZero() {
-			continue
-		}
-		if p, off, ok := b.db.findSmall(h); ok {
-			places[i] = Place{p, off}
-		} else {
-			left = append(left, i)
-		}
-	}
-	ask := func(p *pack) (more bool) {
-		kept := left[:0]
-		for _, i := range left {
-			if off, ok, err := p.find(all[i]); err == nil && ok {
-				places[i] = Place{p, off}
-			} else {
-				kept = append(kept, i)
-			}
-		}
-		if len(kept) < len(left) {
-			b.db.last.Store(p)
-			b.db.touch(p)
-		}
-		left = kept
-		return len(left) > 0
-	}
-	last := b.db.last.Load()
-	if len(left) == 0 || last != nil && !ask(last) {
-		return places
-	}
-	b.db.mu.RLock()
-	packs := b.db.packs
-	b.db.mu.RUnlock()
-	for p := range nearest(packs, last) {
-		if !ask(p) {
-			break
-		}
-	}
-	return places
-}
-
 // Reader reads objects. It is one goroutine's.
 type Reader struct {
 	b    *Bulk

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,15 +16,6 @@ import (
 func bulkAgrees(t *testing.T, db *DB, objects []Hash) {
 	t.Helper()
 	b := db.Bulk()
-	places := map[Hash]Place{}
-	inOrder := slices.SortedFunc(slices.Values(objects), func(a, b Hash) int { return bytes.Compare(a[:], b[:]) })
-	inOrder = append([]Hash{{}}, append(inOrder, Hash{0xff})...)
-	for i, at := range b.Places(inOrder) {
-		if is := b.Place(inOrder[i]); (at.p == nil) != (is.p == nil) {
-			t.Fatalf("%s of all stands in pack %d, and alone in %d", inOrder[i], at.number(), is.number())
-		}
-		places[inOrder[i]] = at
-	}
 	r := b.Reader()
 	var buf []byte
 	for i, h := range objects {
@@ -33,7 +23,10 @@ func bulkAgrees(t *testing.T, db *DB, objects []Hash) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		at := []Place{{}, b.Place(h), places[h]}[i%3]
+		at := Place{}
+		if i%2 == 0 {
+			at = b.Place(h)
+		}
 		if buf, err = r.Read(h, at, kind, buf); err != nil || !bytes.Equal(buf, want) {
 			t.Fatalf("%s reads as %.60q, want %.60q: %v", h, buf, want, err)
 		}

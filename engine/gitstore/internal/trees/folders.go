@@ -124,12 +124,10 @@ func (w *folderWalk) hand(ctx context.Context) error {
 	all := w.collected
 	w.collected = nil
 	slices.SortFunc(all, func(a, b foundFolder) int { return bytes.Compare(a.hash[:], b.hash[:]) })
-	hashes := make([]odb.Hash, len(all))
-	for i, f := range all {
-		hashes[i] = f.hash
-	}
-	for i, place := range w.bulk.Places(hashes) {
-		all[i].place = place
+	for i := range all {
+		if f := &all[i]; !f.hash.IsZero() {
+			f.place = w.bulk.Place(f.hash)
+		}
 	}
 	slices.SortFunc(all, func(a, b foundFolder) int { return a.place.Compare(b.place) })
 	for some := range slices.Chunk(all, foldersAtOnce) {
