@@ -11,8 +11,9 @@
 // not as at the last look, whoever changed them; .bagpipe/delivery has that tree, and which
 // items have something to send or wait for a person. Without it all items are looked at.
 //
-// An item goes once no workflow is under way on it. Its key is ITEM-vVERSION-TARGET, and is
-// sent along.
+// An item goes once no workflow of it is under way or failed, and while it is not held
+// (state.Unsettled); one that something keeps is looked at again once its records change. Its
+// key is ITEM-vVERSION-TARGET, and is sent along.
 //
 // # A delivery
 //

@@ -32,7 +32,7 @@ type Keeper struct {
 	turn sync.Mutex // held by Pass and Republish; guards the rest
 	seen bool       // at and open are read
 	at   gitstore.Hash
-	open map[layout.ItemID]bool // items that have something to send
+	open map[layout.ItemID]bool // items that have something to send; false: kept from it as they were last seen
 	asks map[layout.ItemID]bool // items of which a delivery waits for a person
 }
 
@@ -255,6 +255,7 @@ func (k *Keeper) setOne(ctx context.Context, id layout.ItemID, to layout.Name, w
 		if err != nil {
 			return nil, err
 		}
+		o.at = r
 		d := o.delivery.Targets[to]
 		if d == nil {
 			if err := unknown(k, to); err != nil {

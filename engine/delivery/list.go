@@ -22,6 +22,7 @@ type Row struct {
 	Label      string        `json:"label"`
 	Target     layout.Name   `json:"target"`
 	layout.Delivery
+	WaitsFor string `json:"waitsFor,omitempty"` // of one that is ready: the hold or the workflow that keeps it from being sent
 }
 
 // Place is where a delivery stands in a list.
@@ -109,7 +110,10 @@ func List(ctx context.Context, k *Keeper, w Which, most int) (rows []Row, fit in
 				continue
 			}
 			fit++
-			row := Row{o.id, m.Collection, ledger.Printable(m.Label), name, *d}
+			row := Row{o.id, m.Collection, ledger.Printable(m.Label), name, *d, ""}
+			if d.State == layout.DeliveryReady {
+				row.WaitsFor, _ = waitsFor(k.ledger, v, o.id) // of records that cannot be read others tell
+			}
 			if w.After != nil && row.Place().compare(*w.After) <= 0 {
 				continue
 			}

@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"bagpipe/engine/folder"
+	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/settings"
 	"bagpipe/engine/state"
@@ -62,39 +64,47 @@ func (k *Keeper) Pass(ctx context.Context, told func(Told)) error {
 }
 
 func (k *Keeper) sendAll(ctx context.Context, b book, told func(Told)) error {
-	var mu sync.Mutex // held while told is called
+	var mu sync.Mutex // held while told is called; guards k.open
 	group, sending := errgroup.WithContext(ctx)
 	group.SetLimit(sendsAtOnce)
 	for _, id := range slices.Sorted(maps.Keys(k.open)) {
 		if sending.Err() != nil {
 			break
 		}
+		mu.Lock()
+		goes := k.open[id]
+		mu.Unlock()
+		if !goes {
+			continue
+		}
 		group.Go(func() error {
-			return k.sendItem(sending, b, id, func(t Told) {
+			stays, err := k.sendItem(sending, b, id, func(t Told) {
 				mu.Lock()
 				defer mu.Unlock()
 				told(t)
 			})
+			mu.Lock()
+			defer mu.Unlock()
+			k.open[id] = !stays
+			return err
 		})
 	}
 	return group.Wait()
 }
 
-// sendItem sends what is ready of one item, unless a workflow is under way on it.
-func (k *Keeper) sendItem(ctx context.Context, b book, id layout.ItemID, told func(Told)) error {
+// sendItem takes one item back where that is due, and sends what is ready of it, unless something
+// keeps it: then it stays, until its records change.
+func (k *Keeper) sendItem(ctx context.Context, b book, id layout.ItemID, told func(Told)) (stays bool, err error) {
 	v, rec, err := k.ledger.ReadTip(id, "")
 	if err != nil {
-		return nil // the item is gone or cannot be read: others tell
+		return false, nil // the item is gone or cannot be read: others tell
 	}
-	for _, w := range rec.Execution.Workflows {
-		if w.Status.UnderWay() || w.Status == state.Waiting {
-			return nil
-		}
-	}
+	kept := state.Unsettled(rec.Execution, k.ledger.Now()) != ""
 	o, err := readObject(v, id)
 	if err != nil || o == nil {
-		return err
+		return false, err
 	}
+	stays = kept
 	for _, to := range slices.Sorted(maps.Keys(o.delivery.Targets)) {
 		d := o.delivery.Targets[to]
 		due := !d.After.After(k.ledger.Now())
@@ -103,14 +113,25 @@ func (k *Keeper) sendItem(ctx context.Context, b book, id layout.ItemID, told fu
 			err = k.withdrawOne(ctx, b, id, to, &Republished{})
 		case d.State == layout.DeliverySending && !k.ledger.Seat.MayBeAlive(d.Engine):
 			err = errors.Join(takeUp(ctx, k, b, id, to), k.send(ctx, b, id, to, told))
-		case d.State == layout.DeliveryReady && due:
+		case d.State == layout.DeliveryReady && due && !kept:
 			err = k.send(ctx, b, id, to, told)
 		}
 		if err != nil {
-			return err
+			return false, err
 		}
+		stays = stays && (d.State == layout.DeliveryReady || !goesOn(d))
 	}
-	return nil
+	return stays, nil
+}
+
+// waitsFor says what an item waits for before it is sent, as it stands at r: the end of a hold, or of a workflow that
+// is under way or failed; "": nothing.
+func waitsFor(l *ledger.Ledger, r gitstore.Reader, id layout.ItemID) (string, error) {
+	rec, err := l.Read(r, id, "")
+	if err != nil {
+		return "", err
+	}
+	return state.Unsettled(rec.Execution, l.Now()), nil
 }
 
 // takeUp holds anew against the rules what an engine that is gone was sending: the item may have
@@ -142,6 +163,9 @@ func (k *Keeper) send(ctx context.Context, b book, id layout.ItemID, to layout.N
 	err := k.setOne(ctx, id, to, k.ledger.ByEngine(), func(o *object, d *layout.Delivery) error {
 		if mine = nil; d.State != layout.DeliveryReady {
 			return errNothing // another engine was faster, or a person
+		}
+		if why, err := waitsFor(k.ledger, o.at, id); err != nil || why != "" {
+			return cmp.Or(err, errNothing)
 		}
 		is := b.weighed(o, to, k.ledger.Now())
 		if is == nil || is.State != layout.DeliveryReady {

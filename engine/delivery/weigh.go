@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"bagpipe/engine/gitstore"
 	"bagpipe/engine/index"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/recognise"
@@ -60,6 +61,7 @@ type object struct {
 	manifest  []byte
 	execution []byte
 	delivery  layout.Deliveries
+	at        gitstore.Reader // where it was read, of one that is to be changed
 }
 
 func (o *object) version() int { return max(int(gjson.GetBytes(o.manifest, "version").Int()), 1) }

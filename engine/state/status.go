@@ -213,6 +213,46 @@ func Unfinished(x *Execution, m layout.Manifest) string {
 	return ""
 }
 
+// Unsettled says what of an item whose statuses are computed is not settled: the hold or the workflow, under way or failed,
+// that it must not go elsewhere with; "": nothing. What is tolerated, or out of the queues, is settled.
+func Unsettled(x *Execution, now time.Time) string {
+	if holds := x.Holds(); len(holds) > 0 {
+		return "held " + x.HoldText(Gravest(x, holds))
+	}
+	for _, name := range x.Names() {
+		w := x.Workflows[name]
+		if w.Status == Completed || w.Status == Inactive {
+			continue
+		}
+		if w.Status != Failed {
+			if step := w.first(func(_ *StepRecord, _ *Step, i int) bool {
+				why := x.Blocked(name, w.plan, i, now)
+				return why != nil && why.Code == ManualReason().Code
+			}); step != "" {
+				return name + " waits for a person (" + step + ")"
+			}
+			return name + " is " + string(w.Status)
+		}
+		if len(x.InternalErrors(name)) == 0 {
+			if step := w.first(func(s *StepRecord, d *Step, _ int) bool { return s.Status == Failed && !d.Tolerated() }); step != "" {
+				return name + " failed at " + step
+			}
+		}
+		return name + " failed"
+	}
+	return ""
+}
+
+// first names the first step of a workflow whose statuses are computed that is so; "": none is.
+func (w *Workflow) first(is func(s *StepRecord, d *Step, i int) bool) string {
+	for i := range w.plan.Steps {
+		if is(w.Steps[layout.Name(w.plan.Steps[i].Name)], &w.plan.Steps[i], i) {
+			return w.plan.Steps[i].Name
+		}
+	}
+	return ""
+}
+
 // superseded reports whether a workflow worked on a version of the item that has been
 // replaced. It may be open all the same: a reset that was made apart comes with a join.
 func (x *Execution) superseded(w *Workflow) bool { return w.Created.Before(x.Since) }

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,7 +44,7 @@ func (c *deliveryList) Run(ctx context.Context, on *screen.Screen, open Open) er
 					return err
 				}
 			}
-			t.Row(r.Item.Short(), r.Label, string(r.Target), r.Version, r.State, r.Rule, r.Message)
+			t.Row(r.Item.Short(), r.Label, string(r.Target), r.Version, r.State, r.Rule, cmp.Or(r.WaitsFor, r.Message))
 		}
 		switch {
 		case c.JSON:
