@@ -2,6 +2,7 @@ package layout
 
 import (
 	"bytes"
+	"reflect"
 	"testing"
 	"time"
 
@@ -88,5 +89,50 @@ func TestManifestsAsDocuments(t *testing.T) {
 	m.Recognition = &Recognition{Verdict: "yes", Rule: "default/all", Tried: map[string]string{"images/all": "no: the extension is none of tif", "a/b": "no"}}
 	if _, ok := appendManifest(nil, &m); !ok {
 		t.Error("it is not appended")
+	}
+}
+
+// A member that a manifest is given one day is not forgotten where it is appended.
+func TestNoMemberOfAManifestIsLeftOut(t *testing.T) {
+	var m Manifest
+	fillAll(reflect.ValueOf(&m).Elem())
+	m.Parent, m.Originals, m.Disposed = nil, nil, nil // with these it is not appended
+	want, err := EncodeJSON(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, ok := appendManifest(nil, &m); !ok || !bytes.Equal(got, want) {
+		t.Errorf("appended (%v)\n%s\nas a document\n%s", ok, got, want)
+	}
+}
+
+// fillAll gives every member a value that is written.
+func fillAll(v reflect.Value) {
+	switch {
+	case v.Type() == reflect.TypeFor[time.Time]():
+		v.Set(reflect.ValueOf(time.Unix(1, 0).UTC()))
+	case v.Kind() == reflect.String:
+		v.SetString("x")
+	case v.CanInt():
+		v.SetInt(7)
+	case v.Kind() == reflect.Bool:
+		v.SetBool(true)
+	case v.Kind() == reflect.Interface:
+		v.Set(reflect.ValueOf("y"))
+	case v.Kind() == reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fillAll(v.Elem())
+	case v.Kind() == reflect.Map:
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		fillAll(key)
+		fillAll(value)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(key, value)
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				fillAll(v.Field(i))
+			}
+		}
 	}
 }
