@@ -1,9 +1,11 @@
 package layout
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -15,8 +17,8 @@ const qualitySchema = 1
 //
 //	{
 //	  "checks": {
-//	    "opens": {"at": "…", "by": "inspect.1-5c1e9a70", "level": "total.usable", "result": "pass"},
-//	    "date": {"level": "metadata.business.items", "result": "not-reached"}
+//	    "opens": {"at": "…", "by": "inspect.1-5c1e9a70", "level": "total.usable", "result": "pass", "rule": "scans"},
+//	    "date": {"level": "metadata.business.items", "result": "not-reached", "rule": "scans"}
 //	  },
 //	  "item": "3fa9c0d2e1b7a45",
 //	  "levels": {"total": "pass", "total.usable": "pass", …},
@@ -54,8 +56,17 @@ type QualityCheck struct {
 	Result string    `json:"result"`
 	Text   string    `json:"text,omitempty"`
 	At     time.Time `json:"at,omitzero"`
-	By     string    `json:"by,omitempty"` // STEP.ATTEMPT
+	By     string    `json:"by,omitempty"`   // STEP.ATTEMPT
+	Rule   string    `json:"rule,omitempty"` // the file of rules that asks for it; "": a robot told it
 }
+
+// teller is whose the check is: of the file of rules, or of the step.
+func (c QualityCheck) teller() string {
+	return cmp.Or(c.Rule, c.Step())
+}
+
+// Step is the step whose attempt made the check; "": it was not reached.
+func (c QualityCheck) Step() string { return c.By[:max(strings.LastIndexByte(c.By, '.'), 0)] }
 
 // Quality is quality.json.
 type Quality struct {
@@ -81,8 +92,12 @@ const (
 	mostCheckText = 200
 )
 
-// Note records a check, in the place of an earlier one of its name.
+// Note records a check, in the place of an earlier one of its name and teller. Beside one of
+// another teller it goes by its teller's name and its own.
 func (q *Quality) Note(id string, c QualityCheck) {
+	for was, there := q.Checks[id]; there && (was.Rule != c.Rule || c.Rule == "" && was.Step() != c.Step()); was, there = q.Checks[id] {
+		id = c.teller() + "/" + id
+	}
 	if q.Checks == nil {
 		q.Checks = map[string]QualityCheck{}
 	}
@@ -94,6 +109,16 @@ func (q *Quality) Note(id string, c QualityCheck) {
 		return
 	}
 	q.Checks[id] = c
+}
+
+// Has reports whether a check of a file of rules is noted, whether its name was ambiguous or not.
+func (q *Quality) Has(rule, id string) bool {
+	for noted, c := range q.Checks {
+		if c.Rule == rule && path.Base(noted) == path.Base(id) {
+			return true
+		}
+	}
+	return false
 }
 
 // Reckon fills in the levels and the result, and gives the summary.

@@ -149,6 +149,7 @@ type Check struct {
 	Level  string `json:"level"`
 	Result string `json:"result"`
 	Text   string `json:"text"`
+	Rule   string `json:"-"` // the file of rules that asks for it; "": the robot tells it by itself
 }
 
 // Output is a file or folder in scratch and the place in the item it becomes.

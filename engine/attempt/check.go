@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -171,8 +173,8 @@ func (a qualities) of(c *steps.Call, m layout.Manifest) func(context.Context) ([
 
 // note records what an attempt found of the object's quality, with its end: its checks,
 // and, of a step that failed for the content, that. Checks that the rules ask for and that
-// nobody has made are not reached.
-func (a qualities) note(c *claimed, broken string) func(*ledger.Record, map[string][]byte) error {
+// nobody has made are not reached. done: the step ended well.
+func (a qualities) note(c *claimed, done bool, broken string) func(*ledger.Record, map[string][]byte) error {
 	return func(rec *ledger.Record, files map[string][]byte) error {
 		dir := layout.ItemDir(c.Item) + "/"
 		was, err := ledger.ReadOptional(rec.At, dir+layout.QualityJSON)
@@ -190,26 +192,44 @@ func (a qualities) note(c *claimed, broken string) func(*ledger.Record, map[stri
 				return err
 			}
 		}
-		mended := q.Checks[string(c.Step)].By != "" && broken == ""
-		if len(c.checks) == 0 && !mended && (broken == "" || len(asked) == 0) {
+		robot := rec.Plan.Step(c.Step).Robot
+		before := len(q.Checks)
+		if robot == "quality" && (done || len(c.checks) > 0 || broken != "") { // it tells all that the rules ask for now
+			q.More = 0
+			maps.DeleteFunc(q.Checks, func(_ string, was layout.QualityCheck) bool {
+				return was.Rule != "" || was.By == "" || was.Step() == string(c.Step)
+			})
+		}
+		mended := done && c.toldOfItself(q)
+		if len(q.Checks) == before && len(c.checks) == 0 && !mended && (broken == "" || len(asked) == 0) {
 			return nil
 		}
 		q.Item, q.Version = c.Item, rec.Manifest.Version
 		for _, one := range asked {
-			if _, made := q.Checks[one.ID]; !made {
-				q.Note(one.ID, layout.QualityCheck{Level: one.Level, Result: one.Result})
+			if !q.Has(one.Rule, one.ID) {
+				q.Note(one.ID, layout.QualityCheck{Level: one.Level, Result: one.Result, Rule: one.Rule})
 			}
 		}
-		c.noteIn(&q, rec.Plan.Step(c.Step).Robot, broken, mended, a.ledger)
+		c.noteIn(&q, robot, broken, mended, a.ledger)
 		return putQuality(q, manifest, files)
 	}
+}
+
+// toldOfItself reports whether a check under the step's own name stands, of an attempt that failed.
+func (c *claimed) toldOfItself(q layout.Quality) bool {
+	for id, was := range q.Checks {
+		if path.Base(id) == string(c.Step) && was.Rule == "" && was.Step() == string(c.Step) {
+			return !slices.ContainsFunc(c.checks, func(one steps.Check) bool { return one.ID == string(c.Step) })
+		}
+	}
+	return false
 }
 
 // noteIn adds what the attempt found.
 func (c *claimed) noteIn(q *layout.Quality, robot, broken string, mended bool, l *ledger.Ledger) {
 	by, at := string(c.Step)+"."+c.Key.String(), l.Now()
 	for _, one := range c.checks {
-		q.Note(one.ID, layout.QualityCheck{Level: one.Level, Result: one.Result, Text: ledger.Printable(one.Text), At: at, By: by})
+		q.Note(one.ID, layout.QualityCheck{Level: one.Level, Result: one.Result, Text: ledger.Printable(one.Text), At: at, By: by, Rule: one.Rule})
 	}
 	of := layout.QualityCheck{Level: "data.valid", Result: layout.QualityFail, Text: ledger.OneLine(broken, ledger.MaxLabel), At: at, By: by}
 	if robot == "unpack" {

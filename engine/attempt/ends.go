@@ -63,7 +63,7 @@ func (a *Attempts) complete(ctx context.Context, c *claimed, res steps.Result, n
 		from, to := a.control.EndTimes(rec, c.AttemptRef, c.started)
 		return state.End{Workflow: c.Workflow, Step: c.Step, Attempt: c.Key, State: end,
 			Started: from, At: to, Message: ledger.Clip(ledger.Printable(res.Message), ledger.MaxMessage), Milestones: res.Milestones, Progress: c.progress, Yield: c.Yield}, nil
-	}, control.AlsoFiles(describe(c, res), qualities{a.rooms}.note(c, ""), a.recordDeposits(res), a.control.EndControl(c.AttemptRef, false)), follows(a, next))
+	}, control.AlsoFiles(describe(c, res), qualities{a.rooms}.note(c, true, ""), a.recordDeposits(res), a.control.EndControl(c.AttemptRef, false)), follows(a, next))
 	if next != nil {
 		if err != nil {
 			next.attempt = nil
@@ -137,7 +137,7 @@ func (a *Attempts) fail(ctx context.Context, c *claimed, err error, text string,
 			}
 		}
 		return end, nil
-	}, control.AlsoFiles(qualities{a.rooms}.note(c, contentText(err)), a.control.EndControl(c.AttemptRef, gone)))
+	}, control.AlsoFiles(qualities{a.rooms}.note(c, false, contentText(err)), a.control.EndControl(c.AttemptRef, gone)))
 	return cerr
 }
 

@@ -28,12 +28,24 @@ type Subject struct {
 // Checked is how one check ended.
 type Checked struct {
 	ID, Level, Result, Text string
+	Rule                    string // the file that asks for it
+}
+
+// wanted is a check that an item is to pass.
+type wanted struct {
+	*Check
+	id, rule string // RULE/ID where another file's, too, asks for one of that name
+}
+
+// reached begins with what a check is before it was made.
+func (a wanted) reached() Checked {
+	return Checked{ID: a.id, Level: a.Level, Result: layout.QualityNotReached, Rule: a.rule}
 }
 
 // QualityChecks lists the checks that an item is to pass, none of them reached.
 func (b *Book) QualityChecks(manifest []byte, now time.Time) (all []Checked) {
 	for _, one := range b.asked(manifest, now) {
-		all = append(all, Checked{ID: one.ID, Level: one.Level, Result: layout.QualityNotReached})
+		all = append(all, one.reached())
 	}
 	return all
 }
@@ -44,7 +56,8 @@ func (b *Book) Checks() bool {
 }
 
 // asked are the checks for an item, in the order of the files.
-func (b *Book) asked(manifest []byte, now time.Time) (all []*Check) {
+func (b *Book) asked(manifest []byte, now time.Time) (all []wanted) {
+	times := map[string]int{}
 	values := func(path string) gjson.Result { return gjson.GetBytes(manifest, path) }
 	for _, f := range b.files {
 		for i := range f.Quality {
@@ -53,8 +66,14 @@ func (b *Book) asked(manifest []byte, now time.Time) (all []*Check) {
 				continue
 			}
 			for k := range q.Checks {
-				all = append(all, &q.Checks[k])
+				all = append(all, wanted{Check: &q.Checks[k], id: q.Checks[k].ID, rule: f.Name})
+				times[q.Checks[k].ID]++
 			}
+		}
+	}
+	for i, one := range all {
+		if times[one.ID] > 1 {
+			all[i].id = one.rule + "/" + one.ID
 		}
 	}
 	return all
@@ -68,9 +87,9 @@ func (b *Book) Quality(ctx context.Context, s Subject, o Options, now time.Time)
 	}
 	stopped := false
 	for _, one := range b.asked(s.Manifest, now) {
-		done := Checked{ID: one.ID, Level: one.Level, Result: layout.QualityNotReached}
+		done := one.reached()
 		if !stopped {
-			why := f.quality(ctx, one, s)
+			why := f.quality(ctx, one.Check, s)
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
