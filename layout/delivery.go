@@ -80,6 +80,7 @@ type DeliveryDecision struct {
 	At      time.Time `json:"at,omitzero"`
 	Version int       `json:"version,omitempty"` // approved: this alone
 	Text    string    `json:"text,omitempty"`
+	Kept    bool      `json:"kept,omitempty"` // withdrawn: the target refused to give it back, and is not asked again by itself
 }
 
 // DeliverySent is what a target holds.

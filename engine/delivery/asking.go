@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"bagpipe/engine/gitstore"
@@ -39,45 +40,61 @@ func triedAgain(d *layout.Delivery) bool {
 	return d.Message != "" && (d.State == layout.DeliveryReady || toTakeBack(d))
 }
 
-// candidates are the items that an engine's last look found to have something to send, or to
-// wait for a person; looked is false where there was none, or none that tells both.
-func candidates(l *ledger.Ledger) (items []layout.ItemID, looked bool, err error) {
+// lastLook is an engine's last look at all items; nil: there was none, or none that tells which ask a person.
+func lastLook(l *ledger.Ledger) (*look, error) {
 	data, err := os.ReadFile(lookFile(l))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, false, nil
+		return nil, nil
 	}
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	var last look
 	if json.Unmarshal(data, &last) != nil || last.Asks == nil {
-		return nil, false, nil // the next run looks anew
+		return nil, nil // the next run looks anew
 	}
-	items = append(*last.Asks, last.Open...) // an item may be in both
-	slices.Sort(items)
-	return slices.Compact(items), true, nil
+	return &last, nil
 }
 
-// eachOf reads some items; one that cannot be read is left out: a run tells of it.
-func eachOf(ctx context.Context, v gitstore.View, items []layout.ItemID, see func(*object)) error {
+// eachOpen reads the items that an engine's last look found to have something to send or to wait for a person, and those that
+// changed since; one that cannot be read is left out: a run tells of it. looked is false where there was no look.
+func eachOpen(ctx context.Context, k *Keeper, v gitstore.View, see func(*object)) (looked bool, err error) {
+	last, err := lastLook(k.ledger)
+	if err != nil || last == nil {
+		return false, err
+	}
+	items := append(*last.Asks, last.Open...) // an item may be in both
+	slices.Sort(items)
+	items = slices.Compact(items)
 	for _, id := range items {
 		if err := ctx.Err(); err != nil {
-			return err
+			return true, err
 		}
 		if o, err := readObject(v, id); err == nil && o != nil {
 			see(o)
 		}
 	}
-	return nil
+	since, err := gitstore.ParseHash(last.Tree)
+	if err != nil {
+		return true, nil // the next run looks anew
+	}
+	if there, err := k.ledger.Store.HasTree(since); err != nil || !there {
+		return true, nil
+	}
+	var mu sync.Mutex // held while see is called
+	return true, each(ctx, k.ledger, v, since, func(o *object) {
+		if _, seen := slices.BinarySearch(items, o.id); seen {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		see(o)
+	})
 }
 
 // Asked counts the deliveries that wait for a person or are tried again, by target and state.
-// Candidates are those of an engine's last look; how each stands is read at the tip.
+// Without an engine's look there are none.
 func Asked(ctx context.Context, k *Keeper) ([]Asking, error) {
-	candidates, looked, err := candidates(k.ledger)
-	if err != nil || !looked {
-		return nil, err
-	}
 	v, err := k.ledger.Store.Tip()
 	if err != nil {
 		return nil, err
@@ -88,7 +105,7 @@ func Asked(ctx context.Context, k *Keeper) ([]Asking, error) {
 		again bool
 	}
 	count := map[kind]*Asking{}
-	err = eachOf(ctx, v, candidates, func(o *object) {
+	_, err = eachOpen(ctx, k, v, func(o *object) {
 		for to, d := range o.delivery.Targets {
 			if !asksPerson(d) && !triedAgain(d) {
 				continue

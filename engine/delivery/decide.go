@@ -24,7 +24,7 @@ func (k *Keeper) Approve(ctx context.Context, by ledger.Actor, id layout.ItemID,
 		case d.State == layout.DeliveryWaits, d.State == layout.DeliveryForbidden, d.State == layout.DeliveryWithdrawn:
 			d.State = layout.DeliveryReady
 			return nil
-		case toTakeBack(d) && wantedBack(d) && d.Engine == "":
+		case d.State == layout.DeliveryUnconfirmed && d.Sent != nil && wantedBack(d) && d.Engine == "":
 			d.State, d.Sent.Maybe = layout.DeliveryReady, true // the target is asked whether it holds it still
 			return nil
 		}
@@ -79,8 +79,9 @@ func notTakenBack(d *layout.Delivery) bool {
 	return d.State == layout.DeliveryUnconfirmed && d.Engine == "" && d.Sent != nil && d.Attempts > 0
 }
 
-// Withdraw takes an item back from a target, for good. From a target that is away it is taken back by
-// the first Pass that finds it there; the error then is a *target.Down.
+// Withdraw takes an item back from a target, for good: it is not sent again, whatever the target says. From one that is
+// away it is taken back by the first Pass that finds it there; the error then is a *target.Down. One that refuses leaves it
+// to a person.
 func (k *Keeper) Withdraw(ctx context.Context, who ledger.Actor, id layout.ItemID, to layout.Name, text string) error {
 	failure, err := takeBack(ctx, k, id, to, who, func(o *object, d *layout.Delivery) error {
 		if d.Sent == nil || d.State == layout.DeliverySending || d.State == layout.DeliveryWithdrawn || d.Engine != "" {
@@ -90,21 +91,23 @@ func (k *Keeper) Withdraw(ctx context.Context, who ledger.Actor, id layout.ItemI
 		d.Decision = &layout.DeliveryDecision{What: layout.DeliveryTakeBack, By: who.Agent, At: k.ledger.Now(), Version: o.version(), Text: ledger.Clip(ledger.Printable(text), ledger.MaxMessage)}
 		return nil
 	})
+	if failure != nil && !Away(failure) {
+		failure = fmt.Errorf("%w; that it is to be taken back stands, and it is not sent again", failure)
+	}
 	return errors.Join(failure, err)
 }
 
 // takeBack takes an item back from a target: committed before it begins, so that no other engine
 // sends or confirms it meanwhile, and when the target holds it no more. A crash between leaves it
 // unconfirmed with an engine that is gone; Pass goes on with it. may refuse. failure is the
-// target's, which holds the item still; what may did stands where the target was only away.
+// target's, which holds the item still; where it refused, that is left to a person.
 func takeBack(ctx context.Context, k *Keeper, id layout.ItemID, to layout.Name, who ledger.Actor, may func(*object, *layout.Delivery) error) (failure, err error) {
 	if _, err := k.ledger.Seat.Engine(); err != nil {
 		return nil, err
 	}
 	var mine *object
-	var before *layout.DeliveryDecision
 	err = k.setOne(ctx, id, to, who, func(o *object, d *layout.Delivery) error {
-		mine, before = nil, d.Decision
+		mine = nil
 		if err := may(o, d); err != nil {
 			return err
 		}
@@ -124,7 +127,9 @@ func takeBack(ctx context.Context, k *Keeper, id layout.ItemID, to layout.Name, 
 			d.After = k.ledger.Now().Add(backoff(k.settings.Current().Settings, min(d.Attempts, mostTries)))
 			d.Sent.Maybe, d.Message = true, ledger.Clip(ledger.Printable(failure.Error()), 1000)
 			if !Away(failure) {
-				d.Decision, d.Due = before, false
+				if d.Due = false; wantedBack(d) {
+					d.Decision.Kept = true
+				}
 			}
 			if errors.Is(failure, errKept) {
 				d.Attempts, d.After = 0, time.Time{} // another try would end so, too

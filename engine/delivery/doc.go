@@ -22,7 +22,8 @@
 //	delivered → unconfirmed              no rule says so any more; → withdrawn by republishing
 //	sending → ready, failed              the third failure in a row waits for a person
 //	unconfirmed, with an engine          that engine takes it back; → withdrawn
-//	unconfirmed, decided as withdrawn    the target was away when a person took it back; Pass does
+//	unconfirmed, decided as withdrawn    the target was away when a person took it back; Pass does,
+//	                                     unless the target refused: that is left to a person
 //
 // After a crash the next engine finds sending with an engine that is gone: the target is
 // asked first, and what it holds under that key and digest is not sent again.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -59,9 +58,8 @@ func lookAnew(k *Keeper) {
 // readLook reads where the last look ended; one that cannot be used begins anew.
 func (k *Keeper) readLook() {
 	lookAnew(k)
-	data, err := os.ReadFile(lookFile(k.ledger))
-	var l look
-	if err != nil || json.Unmarshal(data, &l) != nil || l.Asks == nil {
+	l, err := lastLook(k.ledger)
+	if err != nil || l == nil {
 		return
 	}
 	tree, err := gitstore.ParseHash(l.Tree)
@@ -162,7 +160,7 @@ func goesOn(d *layout.Delivery) bool {
 
 // toTakeBack reports whether a run is to take back what the target holds.
 func toTakeBack(d *layout.Delivery) bool {
-	return d.State == layout.DeliveryUnconfirmed && d.Sent != nil && (d.Due || wantedBack(d))
+	return d.State == layout.DeliveryUnconfirmed && d.Sent != nil && (d.Due || wantedBack(d) && !d.Decision.Kept)
 }
 
 // wantedBack reports whether a person wants back what the target holds.

@@ -137,12 +137,8 @@ func ordered(rows []Row) []Row {
 // visit reads the items that an engine found to have something to send or to decide, or all.
 func visit(ctx context.Context, k *Keeper, v gitstore.View, open bool, see func(*object)) error {
 	if open {
-		candidates, looked, err := candidates(k.ledger)
-		if err != nil {
+		if looked, err := eachOpen(ctx, k, v, see); err != nil || looked {
 			return err
-		}
-		if looked {
-			return eachOf(ctx, v, candidates, see)
 		}
 	}
 	k.listing.Lock()

@@ -281,12 +281,10 @@ func (w *trade) decide(t *rapid.T) {
 	do := map[string]func(context.Context, ledger.Actor, layout.ItemID, layout.Name, string) error{
 		layout.DeliveryApproved: d.Approve, layout.DeliveryRefused: d.Refuse, layout.DeliveryTakeBack: d.Withdraw}[what]
 	switch err := do(ctx, w.e.Ledger.ByPerson(), id, "portal", ""); {
-	case err == nil || what == layout.DeliveryTakeBack && delivery.Away(err): // what is away is taken back later
+	case err == nil || what == layout.DeliveryTakeBack && !fault.Is(err, fault.Refused): // what a target keeps is taken back later
 		i.decided, i.of = what, i.version
-	case !fault.Is(err, fault.Refused) && mode != "refuses":
+	case !fault.Is(err, fault.Refused):
 		w.must(err)
-	case i.out == sure && mode == "refuses": // so it is not tried again
-		i.out = perhaps
 	}
 }
 
@@ -311,6 +309,19 @@ func (w *trade) push(t *rapid.T) {
 	data, err = all.Encode()
 	w.must(err)
 	w.commit(map[string][]byte{path: data})
+}
+
+// kept are the items that a person took back, and that the target refused to give: they are told of, and left alone.
+func (w *trade) kept() (items []layout.ItemID) {
+	ctx := context.Background()
+	rows, err := w.e.Delivery.Rows(ctx, "portal", layout.DeliveryUnconfirmed)
+	w.must(err)
+	for _, r := range rows {
+		if r.Decision != nil && r.Decision.What == layout.DeliveryTakeBack && r.Decision.Kept {
+			items = append(items, r.Item)
+		}
+	}
+	return items
 }
 
 // settle lets the target be well, republishes where the rule changed, and tries what failed
@@ -339,6 +350,11 @@ func (w *trade) settle(*rapid.T) {
 			w.must(err)
 		}
 		w.must(w.e.Delivery.Pass(ctx, func(delivery.Told) {}))
+		for _, to := range w.kept() {
+			if _, err := w.e.Delivery.Retry(ctx, w.e.Ledger.ByPerson(), to, "portal"); !fault.Is(err, fault.Refused) {
+				w.must(err)
+			}
+		}
 	}
 	w.looked("", republished)
 	rows, err := w.e.Delivery.Rows(ctx, "", "")

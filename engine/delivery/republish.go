@@ -300,7 +300,9 @@ func (k *Keeper) withdrawOne(ctx context.Context, b book, id layout.ItemID, to l
 		if began = !wanted && d.State == layout.DeliveryUnconfirmed && (d.Engine == "" || leftBack(k, d)); !began {
 			return errNothing // it was confirmed, or another engine is at it
 		}
-		d.Due = !wantedBack(d)
+		if d.Due = !wantedBack(d); !d.Due {
+			d.Decision.Kept = false
+		}
 		return nil
 	})
 	if err == nil && wanted {

@@ -155,7 +155,7 @@ func (b book) weighed(o *object, name layout.Name, now time.Time) *layout.Delive
 	if was != nil {
 		next := *was
 		next.Version, next.Digest, next.Rule = is.Version, is.Digest, is.Rule
-		if was.Digest != is.Digest { // a new try
+		if was.Digest != is.Digest && was.State != layout.DeliveryUnconfirmed { // a new try
 			next.Attempts, next.After, next.Message = 0, time.Time{}, ""
 		}
 		is = next
