@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"bagpipe/engine/fault"
 	"bagpipe/engine/gitstore"
@@ -127,6 +128,21 @@ func List(ctx context.Context, k *Keeper, w Which, most int) (rows []Row, fit in
 		rows = rows[:min(len(rows), most)]
 	}
 	return rows, fit, err
+}
+
+// delivered reports whether a target was given something and has it still, or may have it, by the records of all items.
+func delivered(ctx context.Context, k *Keeper, to layout.Name) (bool, error) {
+	v, err := k.ledger.Store.Tip()
+	if err != nil {
+		return false, err
+	}
+	var found atomic.Bool
+	err = visit(ctx, k, v, false, func(o *object) {
+		if d := o.delivery.Targets[to]; d != nil && d.Sent != nil && d.Sent.Receipt != "" {
+			found.Store(true)
+		}
+	})
+	return found.Load(), err
 }
 
 func ordered(rows []Row) []Row {

@@ -26,16 +26,21 @@ type outlet interface {
 
 // folderOutlet is a folder: PATH/ITEM is what it holds of an item, and
 // PATH/.bagpipe/ITEM.json, written last, says which delivery that is. A crash leaves
-// .ITEM.part or .ITEM.old, which the next put removes.
-type folderOutlet struct{ dir string }
+// .ITEM.part or .ITEM.old, which the next put removes. Where PATH/.bagpipe is not there and
+// something was delivered, another folder should be mounted there.
+type folderOutlet struct {
+	dir  string
+	used func(context.Context) (bool, error) // something was delivered
+}
 
 func (o folderOutlet) place(id layout.ItemID) string { return filepath.Join(o.dir, string(id)) }
 func (o folderOutlet) note(id layout.ItemID) string {
-	return filepath.Join(o.dir, ".bagpipe", string(id)+".json")
+	return filepath.Join(o.notes(), string(id)+".json")
 }
+func (o folderOutlet) notes() string { return filepath.Join(o.dir, ".bagpipe") }
 
-// there refuses a folder that is not there: it may be a mount that is away.
-func (o folderOutlet) there() error {
+// there refuses a folder that is not there, or has nothing of what was delivered: it may be a mount that is away.
+func (o folderOutlet) there(ctx context.Context) error {
 	info, err := os.Stat(o.dir)
 	if err == nil && !info.IsDir() {
 		err = errors.New("is no folder")
@@ -43,11 +48,22 @@ func (o folderOutlet) there() error {
 	if err != nil {
 		return &target.Down{Err: fmt.Errorf("the target's folder: %w", err)}
 	}
-	return nil
+	_, err = os.Lstat(o.notes())
+	if !errors.Is(err, fs.ErrNotExist) {
+		if err != nil {
+			err = &target.Down{Err: err}
+		}
+		return err
+	}
+	used, err := o.used(ctx)
+	if err == nil && used {
+		err = &target.Down{Err: fmt.Errorf("%s has nothing of what was delivered to it, and no folder .bagpipe: is it mounted? If it is a new one, make that folder in it", layout.EncodePath(o.dir))}
+	}
+	return err
 }
 
-func (o folderOutlet) ask(_ context.Context, p parcel) (string, bool, error) {
-	if err := o.there(); err != nil {
+func (o folderOutlet) ask(ctx context.Context, p parcel) (string, bool, error) {
+	if err := o.there(ctx); err != nil {
 		return "", false, err
 	}
 	data, err := os.ReadFile(o.note(p.Item))
@@ -65,8 +81,11 @@ func (o folderOutlet) ask(_ context.Context, p parcel) (string, bool, error) {
 }
 
 func (o folderOutlet) put(ctx context.Context, p parcel) (string, error) {
-	if err := o.there(); err != nil {
+	if err := o.there(ctx); err != nil {
 		return "", err
+	}
+	if err := disk.MkdirAll(o.notes(), 0o777); err != nil {
+		return "", &target.Down{Err: err}
 	}
 	place := o.place(p.Item)
 	part, old := filepath.Join(o.dir, "."+string(p.Item)+".part"), filepath.Join(o.dir, "."+string(p.Item)+".old")
@@ -110,16 +129,13 @@ func (o folderOutlet) swap(p parcel, part, place, old string) error {
 	if err != nil {
 		return err
 	}
-	if err := disk.MkdirAll(filepath.Dir(o.note(p.Item)), 0o777); err != nil {
-		return err
-	}
 	// By one name, which the next put writes over: a kill leaves nothing that nobody clears.
 	return disk.WriteFileFS(disk.OS{}, o.note(p.Item), "", append(data, '\n'), 0o666)
 }
 
 // remove takes the note away first: a crash leaves a folder that is not known for a delivery.
-func (o folderOutlet) remove(_ context.Context, p parcel) error {
-	if err := o.there(); err != nil {
+func (o folderOutlet) remove(ctx context.Context, p parcel) error {
+	if err := o.there(ctx); err != nil {
 		return err
 	}
 	for _, left := range []string{o.note(p.Item), o.note(p.Item) + ".tmp", o.place(p.Item)} {

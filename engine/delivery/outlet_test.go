@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"context"
 	"crypto/rand"
 	"os"
 	"path/filepath"
@@ -16,7 +17,7 @@ func TestNotesOfAFolderLeaveNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	o, p := folderOutlet{dir}, parcel{Key: "key", Item: id}
+	o, p := folderOutlet{dir, func(context.Context) (bool, error) { return false, nil }}, parcel{Key: "key", Item: id}
 	half := o.note(id) + ".tmp"
 	leave := func() {
 		t.Helper()

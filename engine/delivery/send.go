@@ -174,7 +174,11 @@ func (k *Keeper) send(ctx context.Context, b book, id layout.ItemID, to layout.N
 		*d = *is
 		asked = d.Attempts > 0 || d.Sent != nil && d.Sent.Maybe // it may have come there
 		d.State, d.Engine, mine = layout.DeliverySending, k.ledger.ID, o
-		d.Sent = &layout.DeliverySent{Version: d.Version, Digest: d.Digest, At: k.ledger.Now(), Maybe: true}
+		sent := layout.DeliverySent{Version: d.Version, Digest: d.Digest, At: k.ledger.Now(), Maybe: true}
+		if d.Sent != nil {
+			sent.Receipt = d.Sent.Receipt // of what is there until then
+		}
+		d.Sent = &sent
 		return nil
 	})
 	if err != nil || mine == nil {
@@ -323,7 +327,7 @@ func (k *Keeper) outletFor(o *object, to layout.Name) (target.Config, outlet, er
 	case config.Kind == target.KindCommand:
 		return config, commandOutlet{config.Command.List(), k.ledger.Root, scratch}, nil
 	case config.Kind == target.KindFolder && config.Layout == "":
-		return config, folderOutlet{config.Path}, nil
+		return config, folderOutlet{config.Path, func(ctx context.Context) (bool, error) { return delivered(ctx, k, to) }}, nil
 	}
 	t, err := k.targets.Take(to, config)
 	return config, depositOutlet{t, scratch, k.ledger.Now(), k.ledger.ByEngine().Agent}, err
