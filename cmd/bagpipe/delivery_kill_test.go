@@ -19,13 +19,10 @@ import (
 func TestKilledDelivery(t *testing.T) {
 	t.Parallel()
 	base := deliveryBase(t)
-	deliver := func(b *bench) {
-		b.write("ws/rules/portal.yaml", deliveryRules("metadata.year > 1900"))
-		b.ok("run", "-q")
-	}
+	base.write("ws/rules/portal.yaml", deliveryRules("metadata.year > 1900"))
+	base.changeAll()
 	for n := 0; ; n += soak(3, 1) {
 		b := base.copied(t, fmt.Sprintf("run-%d", n))
-		b.write("ws/rules/portal.yaml", deliveryRules("metadata.year > 1900"))
 		p := b.start("run", "-q")
 		killed := b.awaitMoves(p, n)
 		killed = p.kill() && killed
@@ -36,7 +33,7 @@ func TestKilledDelivery(t *testing.T) {
 		}
 	}
 	whole := base.copied(t, "whole")
-	deliver(whole)
+	whole.ok("run", "-q")
 	whole.delivered("1920", "1999")
 	whole.write("ws/rules/portal.yaml", deliveryRules("metadata.year < 1850 or metadata.year > 1950"))
 	whole.ok("status") // commits the rules
@@ -78,6 +75,7 @@ func TestDeliveryKilledAtEachCall(t *testing.T) {
 		base.must(os.Mkdir(filepath.Join(base.top, dir), 0o777))
 	}
 	rules("metadata.year > 1900")
+	base.changeAll()
 	eachCall(t, base, func(b *bench) {
 		b.ok("run", "-q")
 		b.shelved("1920", "1999")
@@ -167,6 +165,14 @@ esac
 	}
 	b.ok("run", "-q")
 	return b
+}
+
+// changeAll changes each item, so that the rules as they are now hold for it.
+func (b *bench) changeAll() {
+	b.t.Helper()
+	for _, year := range []string{"1845", "1920", "1999"} {
+		b.ok("item", "set", "map-"+year, "--metadata", "changed=yes")
+	}
 }
 
 // copied is a workspace and what lies beside it, as they stand now.

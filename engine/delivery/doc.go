@@ -9,7 +9,8 @@
 // Of each target the first rule that fits decides. What fits is ready, or waits for a person
 // where approve: says so. Objects are found by the difference of trees: all whose records are
 // not as at the last look, whoever changed them; .bagpipe/delivery has that tree, and which
-// items have something to send or wait for a person. Without it all items are looked at.
+// items have something to send or wait for a person. Without it all items are looked at, and those
+// held against the rules that changed since these came into force, as the history says.
 //
 // An item goes once no workflow of it is under way or failed, and while it is not held
 // (state.Unsettled); one that something keeps is looked at again once its records change. Its

@@ -103,15 +103,18 @@ func (k *Keeper) catchUp(ctx context.Context, b book) error {
 		if err != nil || v.Tree() == k.at {
 			return err
 		}
-		changed, err := k.weighSince(ctx, v, k.at, b)
+		var changed []layout.ItemID
+		first := k.at.IsZero()
+		if first {
+			err = lookFirst(ctx, k, v, b)
+		} else if changed, err = k.weighSince(ctx, v, k.at, b); err == nil {
+			err = k.commit(ctx, changed, "weighed", b.weigher(k.ledger))
+		}
 		if err != nil {
 			return err
 		}
-		if err := k.commit(ctx, changed, "weighed", b.weigher(k.ledger)); err != nil {
-			return err
-		}
 		k.at = v.Tree()
-		if err := k.writeLook(); err != nil || len(changed) == 0 {
+		if err := k.writeLook(); err != nil || len(changed) == 0 && !first {
 			return err
 		}
 	}
@@ -133,15 +136,20 @@ func (k *Keeper) weighSince(ctx context.Context, v gitstore.View, since gitstore
 		if is {
 			changed = append(changed, o.id)
 		}
-		if delete(k.open, o.id); toSend(o) {
-			k.open[o.id] = true
-		}
-		if delete(k.asks, o.id); slices.ContainsFunc(slices.Collect(maps.Values(o.delivery.Targets)), asksPerson) {
-			k.asks[o.id] = true
-		}
+		noteOpen(k, o)
 	})
 	slices.Sort(changed)
 	return changed, err
+}
+
+// noteOpen notes whether an item has something to send, or waits for a person.
+func noteOpen(k *Keeper, o *object) {
+	if delete(k.open, o.id); toSend(o) {
+		k.open[o.id] = true
+	}
+	if delete(k.asks, o.id); slices.ContainsFunc(slices.Collect(maps.Values(o.delivery.Targets)), asksPerson) {
+		k.asks[o.id] = true
+	}
 }
 
 // toSend reports whether a pass has something to do at a target.

@@ -32,6 +32,7 @@ type book struct {
 	rules   []rule
 	targets map[string]target.Config
 	digest  string
+	only    map[layout.Name]bool // the targets that are looked at; nil: all
 }
 
 // bookOf puts the delivery rules in order: those of a file with a lower order first.
@@ -114,6 +115,9 @@ func (b book) weigh(o *object, now time.Time, by string) (changed bool) {
 		names[name] = true
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if b.only != nil && !b.only[name] {
+			continue
+		}
 		was := o.delivery.Targets[name]
 		is := b.weighed(o, name, now)
 		switch {
