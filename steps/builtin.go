@@ -30,7 +30,7 @@ func Builtins() map[layout.Name]Builtin {
 		"validate":   {Robot: Func(validate), Seldom: true, Childless: true},
 		"inventory":  {Robot: Func(inventory), Seldom: true, Childless: true},
 		"identify":   {Robot: Func(identify), Childless: true},
-		"virus-scan": {Robot: Func(virusScan), Parameters: []string{"address", "time", "unscanned"}, Check: checks(virusParams), Childless: true},
+		"virus-scan": {Robot: Func(virusScan), Parameters: []string{"address", "time", "unavailable", "unscanned"}, Check: checks(virusParams), Childless: true},
 		"views":      {Robot: Func(drawViews), Childless: true, Here: "its pictures are kept beside the items"},
 		"describe":   {Robot: Func(describeObject), Parameters: []string{"business"}, Check: checks(businessParam), Childless: true},
 		"tag":        {Robot: Func(tagObject), Bare: true, Childless: true, Here: "it asks the vocabularies and places"},

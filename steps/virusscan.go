@@ -17,7 +17,7 @@ const clamdAddress = "unix:/run/clamav/clamd.ctl" // Debian's
 
 // virusScan has a clamd look at every file. One in which something is found fails the step,
 // kind content; one that was not scanned is told, and fails it where the parameter
-// unscanned is "fail".
+// unscanned is "fail". It is a check of the object's quality, too.
 func virusScan(ctx context.Context, c *Call) (Result, error) {
 	p, err := virusParams(c.With)
 	if err != nil {
@@ -35,7 +35,12 @@ func virusScan(ctx context.Context, c *Call) (Result, error) {
 		if ctx.Err() != nil {
 			return Result{}, ctx.Err()
 		}
-		return Result{}, &Unavailable{err}
+		res := Result{Checks: virusCheck(layout.QualityNotReached, "no clamd answers")}
+		if p.goOn {
+			res.Status, res.Message = Skipped, fmt.Sprintf("not applicable: no clamd answers: %v", err)
+			return res, nil
+		}
+		return res, &Unavailable{err}
 	}
 	said := map[string]clamd.Answer{}
 	counts := map[string]int64{}
@@ -60,13 +65,24 @@ func virusScan(ctx context.Context, c *Call) (Result, error) {
 	}
 	res := Result{Outputs: out, Message: fmt.Sprintf("%d clean, %d not scanned, by %s", counts[clamd.Clean], counts[clamd.NotScanned], engine),
 		Metadata: map[string]any{"viruses": map[string]any{"clean": counts[clamd.Clean], "found": counts[clamd.Found], "notScanned": counts[clamd.NotScanned], "engine": engine}}}
+	text := fmt.Sprintf("%d clean, %d found, %d not scanned", counts[clamd.Clean], counts[clamd.Found], counts[clamd.NotScanned])
+	res.Checks = virusCheck(layout.QualityPass, text)
 	switch {
 	case counts[clamd.Found] > 0:
+		res.Checks = virusCheck(layout.QualityFail, text+"; found first: "+first[clamd.Found])
 		return res, ContentFailure("found in %s, first: %s", layout.Count(counts[clamd.Found], "file"), first[clamd.Found])
-	case counts[clamd.NotScanned] > 0 && p.strict:
+	case counts[clamd.NotScanned] == 0:
+		return res, nil
+	}
+	res.Checks = virusCheck(layout.QualityNotReached, text+"; not scanned first: "+first[clamd.NotScanned])
+	if p.strict {
 		return res, SystemFailure("%s not scanned, first: %s", layout.Count(counts[clamd.NotScanned], "file"), first[clamd.NotScanned])
 	}
 	return res, nil
+}
+
+func virusCheck(result, text string) []Check {
+	return []Check{{ID: "viruses", Level: "total.usable", Result: result, Text: text}}
 }
 
 func scanFile(ctx context.Context, client clamd.Client, path string, size int64) (clamd.Answer, error) {
@@ -91,6 +107,7 @@ func virusReport(c *Call, engine string, said map[string]clamd.Answer) ([]Output
 type virusDoes struct {
 	client clamd.Client
 	strict bool
+	goOn   bool // where no clamd answers
 }
 
 func virusParams(with map[string]any) (p virusDoes, err error) {
@@ -109,5 +126,13 @@ func virusParams(with map[string]any) (p virusDoes, err error) {
 		err = wrongParam("unscanned", "want warn or fail, got %q", unscanned)
 	}
 	p.strict = unscanned == "fail"
+	if err != nil {
+		return p, err
+	}
+	unavailable, err := stringParam(with, "unavailable")
+	if err == nil && unavailable != "" && unavailable != "fail" && unavailable != "skip" {
+		err = wrongParam("unavailable", "want fail or skip, got %q", unavailable)
+	}
+	p.goOn = unavailable == "skip"
 	return p, err
 }

@@ -53,6 +53,10 @@ func TestVirusScan(t *testing.T) {
 		if (err != nil) != found || found && (KindOf(err) != Content || !strings.Contains(err.Error(), "a.txt: Eicar")) {
 			t.Errorf("%q: %+v, %v", text, res, err)
 		}
+		want := map[bool]string{false: "pass: 1 clean, 0 found, 0 not scanned", true: "fail: 0 clean, 1 found, 0 not scanned; found first: a.txt: Eicar-Test-Signature"}[found]
+		if got := viruses(res); got != want {
+			t.Errorf("the check of %q is %q, not %q", text, got, want)
+		}
 		report, rerr := os.ReadFile(filepath.Join(c.Scratch, "report", "virus-scan.json"))
 		if rerr != nil || found != bytes.Contains(report, []byte(`"found"`)) {
 			t.Errorf("%s, %v", report, rerr)
@@ -61,9 +65,27 @@ func TestVirusScan(t *testing.T) {
 	c := &Call{With: map[string]any{"address": "unix:/nowhere/ctl"}}
 	c.Content = t.TempDir()
 	var gone *Unavailable
-	if _, err := virusScan(context.Background(), c); !errors.As(err, &gone) {
-		t.Errorf("without a clamd: %v", err)
+	res, err := virusScan(context.Background(), c)
+	if !errors.As(err, &gone) || viruses(res) != "not-reached: no clamd answers" {
+		t.Errorf("without a clamd: %+v, %v", res, err)
 	}
+	c.With["unavailable"] = "skip"
+	res, err = virusScan(context.Background(), c)
+	if err != nil || res.Status != Skipped || viruses(res) != "not-reached: no clamd answers" {
+		t.Errorf("without a clamd, which may be: %+v, %v", res, err)
+	}
+	c.With["unavailable"] = "go on"
+	if _, err := virusScan(context.Background(), c); err == nil || !strings.Contains(err.Error(), "want fail or skip") {
+		t.Errorf("unavailable: go on: %v", err)
+	}
+}
+
+// viruses is what a result says of the one check that it has.
+func viruses(res Result) string {
+	if len(res.Checks) != 1 || res.Checks[0].ID != "viruses" || res.Checks[0].Level != "total.usable" {
+		return ""
+	}
+	return res.Checks[0].Result + ": " + res.Checks[0].Text
 }
 
 // A clamd that hangs up, lies or is silent makes no file clean: each is told of as not scanned, and fails the step
@@ -88,6 +110,9 @@ func TestVirusScanWithoutAnswers(t *testing.T) {
 			res, err := virusScan(context.Background(), c)
 			if (err != nil) != strict || strict && (KindOf(err) != System || !strings.Contains(err.Error(), "1 file not scanned, first: a.txt")) {
 				t.Errorf("a clamd that %s: %v", name, err)
+			}
+			if got := viruses(res); !strings.HasPrefix(got, "not-reached: 0 clean, 0 found, 1 not scanned; not scanned first: a.txt: ") {
+				t.Errorf("a clamd that %s: %s", name, got)
 			}
 			counts, _ := res.Metadata["viruses"].(map[string]any)
 			if counts["clean"] != int64(0) || counts["notScanned"] != int64(1) {
