@@ -70,6 +70,9 @@ func (de *Details) Resolve(ctx context.Context, ref string) (layout.ItemID, erro
 		if layout.IsItemPrefix(ref) && len(ref) == layout.ItemIDLen && mistyped != nil {
 			return "", mistyped
 		}
+		if folder := strings.TrimRight(ref, "/"); folder != ref && folder != "" { // as shells complete the name of a folder
+			return de.Resolve(ctx, folder)
+		}
 		return "", ledger.NoItem(ref)
 	case 1:
 		return found[0], nil

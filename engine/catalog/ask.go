@@ -26,7 +26,7 @@ type Row struct {
 	Bytes      int64          `json:"bytes"`
 	Items      int            `json:"items"`
 	Verdicts   map[string]int `json:"verdicts"` // of entries that are there
-	Gone       int            `json:"gone"`     // entries, not counting what is below them
+	Gone       int            `json:"gone"`     // entries, and what was below them
 	States     map[string]int `json:"states"`   // of folders
 	Unlisted   int            `json:"unlisted"` // folders that no scan has come to yet; unconfirmed, too
 }
@@ -161,6 +161,22 @@ func (r *Row) stand(t tree, at string) {
 	})
 }
 
+// below is how many entries a folder and those in it have, whatever became of them.
+func (t tree) below(at string) (entries int) {
+	n := t[at]
+	if n == nil {
+		return 0
+	}
+	entries = len(n.all())
+	n.each(func(e *entry) bool {
+		if e.kind == folder {
+			entries += t.below(join(at, e.name))
+		}
+		return true
+	})
+	return entries
+}
+
 func (r *Row) count(t tree, at string) {
 	n := t[at]
 	if n == nil {
@@ -170,7 +186,7 @@ func (r *Row) count(t tree, at string) {
 	for i := range n.all() {
 		e := &n.all()[i]
 		if e.gone {
-			r.Gone++
+			r.Gone += 1 + t.below(join(at, e.name))
 			continue
 		}
 		r.Verdicts[e.verdict.String()]++

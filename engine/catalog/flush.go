@@ -164,7 +164,10 @@ func (s *scan) remove(ctx context.Context, gone []*node) error {
 
 func (s *scan) put(ctx context.Context, files map[string][]byte, folders int) error {
 	who := s.k.ledger.ByRobot(intake.RegisterStep)
-	_, err := s.k.ledger.Store.CommitTo(ctx, treeDir(s.cat.Name), func(gitstore.Reader) (*gitstore.Change, error) {
+	_, err := s.k.ledger.Store.CommitTo(ctx, treeDir(s.cat.Name), func(v gitstore.Reader) (*gitstore.Change, error) {
+		if err := s.force.check(v); err != nil {
+			return nil, err
+		}
 		return &gitstore.Change{Files: files, Author: who.Author, Message: ledger.Message(
 			fmt.Sprintf("catalog: scanned %s (folders: %d)", s.cat.Name, folders), "",
 			[]ledger.Trailer{{"Bagpipe-Catalog", string(s.cat.Name)}, {"Bagpipe-Folders", strconv.Itoa(folders)}, {"Bagpipe-Agent", who.Agent}})}, nil
@@ -210,6 +213,9 @@ func (s *scan) inPlace(o object) intake.InPlace {
 }
 
 func (s *scan) register(ctx context.Context, o object) error {
+	if err := errors.Join(s.force.checkNow(), ctx.Err()); err != nil {
+		return err
+	}
 	made, err := s.k.intake.RegisterInPlace(ctx, s.inPlace(o))
 	if made && err == nil {
 		s.mu.Lock()
@@ -220,6 +226,9 @@ func (s *scan) register(ctx context.Context, o object) error {
 }
 
 func (s *scan) refresh(ctx context.Context, o object) error {
+	if err := errors.Join(s.force.checkNow(), ctx.Err()); err != nil {
+		return err
+	}
 	version, err := s.k.intake.RefreshInPlace(ctx, s.inPlace(o))
 	if version > 0 && err == nil {
 		s.mu.Lock()

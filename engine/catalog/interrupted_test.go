@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"bagpipe/engine/catalog"
+	"bagpipe/engine/fault"
+	"bagpipe/engine/gitstore"
 
 	"pgregory.net/rapid"
 )
@@ -49,6 +51,42 @@ func TestFirstScanIsGoneOnWith(t *testing.T) {
 		w.must(err)
 		if done.New == 0 || done.New > folders-most {
 			t.Errorf("%d new items of %d after the first scan made most of them", done.New, folders)
+		}
+	})
+}
+
+// A catalog is not removed while it is scanned. Where its settings go all the same, as by a push, the scan ends, and makes no
+// more items.
+func TestRemovedDuringAScan(t *testing.T) {
+	check(t, 1)
+	rapid.Check(t, func(r *rapid.T) {
+		dir, err := os.MkdirTemp("", "catalog")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(dir)
+		w := newWorld(r, dir)
+		defer w.e.Close()
+		ctx := context.Background()
+		w.must(os.WriteFile(w.at("a"), []byte("a"), 0o644))
+		looks := 0
+		_, err = w.e.Catalog.Scan(ctx, "c", catalog.Options{Told: func(catalog.Progress) {
+			if looks++; looks > 1 {
+				return
+			}
+			if err := w.e.Catalog.Remove(ctx, "c"); !fault.Is(err, fault.Busy) {
+				r.Errorf("removed while it is scanned: %v", err)
+			}
+			_, err := w.e.Ledger.Store.Commit(ctx, func(gitstore.Reader) (*gitstore.Change, error) {
+				return &gitstore.Change{Files: map[string][]byte{"catalogs/c.yaml": nil}, Author: gitstore.Signature{Name: "A", Email: "a@example.org"}, Message: "gone"}, nil
+			})
+			w.must(err)
+		}})
+		if looks == 0 || err == nil || err.Error() != "catalog c was removed while it was scanned; no more items are made for it" {
+			r.Errorf("a scan of a catalog that is gone: %v", err)
+		}
+		for it := range w.e.Index.Loaded().Items() {
+			r.Errorf("item %s was made for it", it.ID)
 		}
 	})
 }

@@ -47,7 +47,7 @@ func (k *Keeper) Add(ctx context.Context, c *roots.Catalog) error {
 	if err := k.checkRoot(c); err != nil {
 		return err
 	}
-	file := layout.CatalogsDir + "/" + string(c.Name) + ".yaml"
+	file := fileOf(c.Name)
 	text := fmt.Sprintf("# What lies in this folder is catalogued where it is; nothing is written there.\nschema: %d\nname: %s\nroot: %s\ncollection: %s\n",
 		1, strconv.Quote(string(c.Name)), strconv.Quote(c.Root), strconv.Quote(string(c.Collection)))
 	if c.Workflow != "" {
@@ -84,13 +84,20 @@ func (k *Keeper) checkRoot(c *roots.Catalog) error {
 	return nil
 }
 
-// Remove removes catalogs/NAME.yaml. What was catalogued stays in the history, and the
+func fileOf(name layout.Name) string { return layout.CatalogsDir + "/" + string(name) + ".yaml" }
+
+// Remove removes catalogs/NAME.yaml, while no scan of it runs. What was catalogued stays in the history, and the
 // items stay.
 func (k *Keeper) Remove(ctx context.Context, name layout.Name) error {
 	if _, err := k.Catalog(name); err != nil {
 		return err
 	}
-	file := layout.CatalogsDir + "/" + string(name) + ".yaml"
+	lock, err := k.lock(name)
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	file := fileOf(name)
 	v, err := k.ledger.Store.Tip()
 	if err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 
 	"bagpipe/bags/archive"
 	"bagpipe/engine/fault"
+	"bagpipe/engine/gitstore"
 	"bagpipe/engine/inbox"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/recognise"
@@ -90,6 +91,7 @@ type scan struct {
 	limits archive.Limits
 	stock
 	tally
+	force force
 
 	old, now   tree
 	shelves    *recognise.Survey
@@ -146,6 +148,26 @@ func (k *Keeper) Scan(ctx context.Context, name layout.Name, o Options) (*Report
 			return nil, err
 		}
 	}
+	lock, err := k.lock(name)
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Unlock()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	s := &scan{k: k, cat: cat, o: o, force: force{name: name, ledger: k.ledger, stop: stop}}
+	s.report = &Report{Catalog: name}
+	began := time.Now()
+	if err = s.run(ctx); err != nil && errors.As(context.Cause(ctx), new(*removedError)) {
+		err = context.Cause(ctx)
+	}
+	s.report.Elapsed = time.Since(began)
+	s.report.Recognised = int(s.asked.Load())
+	return s.report, err
+}
+
+// lock keeps other scans of a catalog, and its removal, out.
+func (k *Keeper) lock(name layout.Name) (*flock.Flock, error) {
 	if err := disk.MkdirAll(k.ledger.Path(stateDir), 0o777); err != nil {
 		return nil, err
 	}
@@ -153,14 +175,49 @@ func (k *Keeper) Scan(ctx context.Context, name layout.Name, o Options) (*Report
 	if got, err := lock.TryLock(); err != nil || !got {
 		return nil, errors.Join(err, fault.New(fault.Busy, fmt.Sprintf("catalog %s is being scanned by another process", name)))
 	}
-	defer lock.Unlock()
-	s := &scan{k: k, cat: cat, o: o}
-	s.report = &Report{Catalog: name}
-	began := time.Now()
-	err = s.run(ctx)
-	s.report.Elapsed = time.Since(began)
-	s.report.Recognised = int(s.asked.Load())
-	return s.report, err
+	return lock, nil
+}
+
+// force is whether a catalog that is scanned is in the settings still.
+type force struct {
+	name   layout.Name
+	ledger *ledger.Ledger
+	stop   context.CancelCauseFunc
+	looked atomic.Int64 // when it was last asked for objects, in nanoseconds
+}
+
+// removedError ends a scan whose catalog was removed meanwhile.
+type removedError struct{ name layout.Name }
+
+func (r *removedError) Error() string {
+	return fmt.Sprintf("catalog %s was removed while it was scanned; no more items are made for it", r.name)
+}
+
+// askedEach is how often a scan asks whether its catalog stands, while it makes items.
+const askedEach = 100 * time.Millisecond
+
+// check answers a *removedError where a catalog is no more in the settings at v, and ends the scan.
+func (f *force) check(v gitstore.Reader) error {
+	file, err := ledger.ReadOptional(v, fileOf(f.name))
+	if err != nil || file != nil {
+		return err
+	}
+	removed := &removedError{f.name}
+	f.stop(removed)
+	return removed
+}
+
+// checkNow is check at the tip, now and then.
+func (f *force) checkNow() error {
+	last, now := f.looked.Load(), time.Now().UnixNano()
+	if now-last < int64(askedEach) || !f.looked.CompareAndSwap(last, now) {
+		return nil
+	}
+	v, err := f.ledger.Store.Tip()
+	if err != nil {
+		return err
+	}
+	return f.check(v)
 }
 
 func (s *scan) run(ctx context.Context) (err error) {

@@ -116,6 +116,9 @@ func (c *catalogScan) Run(ctx context.Context, on *screen.Screen, open Open) err
 			}
 			c.print(on, r)
 		}
+		if c.Full {
+			on.Talk("items that were there keep the type and the metadata of their rule until their next version")
+		}
 		if trouble {
 			return screen.ExitSomeFailed
 		}
