@@ -134,6 +134,24 @@ func TestWritingAsAnotherAccountIsRefused(t *testing.T) {
 	a.service(0, "bagpipe -C archive bag fetch letters")
 }
 
+// A catalog whose root may not be read is away: its items' steps wait, and go on once it may be.
+func TestStepsWaitForARootThatMayNotBeRead(t *testing.T) {
+	t.Parallel()
+	a := newAccounts(t)
+	a.service(0, `sed -i 's/later: 1m /later: 10ms /' archive/bagpipe.yaml && mkdir -p photos/2024 && echo one > photos/2024/one.txt && echo two > photos/two.txt &&
+		bagpipe -C archive catalog add photos photos && bagpipe -C archive catalog scan`)
+	for _, closed := range []string{"photos", "photos/2024"} {
+		out := a.service(0, "chmod 0 "+closed+" && timeout -s INT 3 bagpipe -C archive run; chmod 755 "+closed+"; bagpipe -C archive log photos/2024/one.txt")
+		if !strings.Contains(out, "cannot be reached: permission denied") || strings.Contains(out, "failed") && !strings.Contains(out, "0 failed") {
+			t.Errorf("%s is closed: %s", closed, out)
+		}
+	}
+	a.service(0, runQuiet)
+	if n := gjson.Get(a.service(0, "bagpipe -C archive items --status completed --json"), "#").Int(); n != 2 {
+		t.Errorf("%d items are done, want 2", n)
+	}
+}
+
 const runQuiet = "bagpipe -C archive run -q"
 
 func TestAFolderThatMayNotBeMovedIsCopiedOnce(t *testing.T) {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -117,6 +119,11 @@ func placeLater(ctx context.Context, a *Attempts, m layout.Manifest) error {
 	}
 	why, err := a.folder.PlaceChanged(ctx, m)
 	if err != nil {
+		if path, _, e := a.folder.PlaceOf(m); e == nil {
+			if _, barred := os.Lstat(path); barred != nil && !errors.Is(barred, fs.ErrNotExist) { // the root, or a folder above the object
+				return &steps.Later{Reason: fmt.Sprintf("%s in catalog %s cannot be reached: %v; is its root there, and may it be read?", m.Source.Place.Path, m.Source.Place.Catalog, errors.Unwrap(barred))}
+			}
+		}
 		return steps.SystemFailure("look at the object in place: %w", err)
 	}
 	if why == "" {
