@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"bagpipe/steps/space"
+
+	"github.com/paulmach/orb"
 )
 
 const fixtures = "../../../shared/fixtures"
@@ -82,6 +84,9 @@ func TestPictures(t *testing.T) {
 			t.Errorf("%s: %+v", c.file, f.Space)
 		case f.Space != nil && (math.Abs(f.Space.WGS84.Centre[0]-c.lon) > 1e-5 || math.Abs(f.Space.WGS84.Centre[1]-c.lat) > 1e-5):
 			t.Errorf("%s: %v", c.file, f.Space.WGS84.Centre)
+		}
+		if f.Space != nil && f.Space.Source != c.file {
+			t.Errorf("%s: its place is from %s", c.file, f.Space.Source)
 		}
 		if (c.at == "") != (f.Time == nil) || f.Time != nil && f.Time.Start.Format(time.RFC3339) != c.at {
 			t.Errorf("%s: %+v, want %q", c.file, f.Time, c.at)
@@ -208,6 +213,15 @@ func TestCombine(t *testing.T) {
 	}
 	if o.Time.Source != "scene.xml" || o.Space != far.Space {
 		t.Errorf("%+v %+v", o.Time, o.Space)
+	}
+	at := func(lon float64) File {
+		place, _ := space.Outline(orb.Ring{{lon, 10}}, space.FromEPSG(4326), "p.jpg")
+		return File{"p.jpg", 1, &Facts{Kind: Raster, Entity: map[string]any{}, Space: place}}
+	}
+	for _, c := range []struct{ from, to, west, east float64 }{{179, -178, 179, -178}, {-178, 179, 179, -178}, {-10, 20, -10, 20}, {-80, 90, -80, 90}} {
+		if b := Combine([]File{at(c.from), at(c.to)}).Space.WGS84.Bounds; b[0] != c.west || b[2] != c.east {
+			t.Errorf("places at %v and %v are within %v", c.from, c.to, b)
+		}
 	}
 	m, err := Combine(nil).Metadata()
 	if err != nil || len(m) != 4 || m["space"] != nil {

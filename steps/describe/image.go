@@ -56,7 +56,7 @@ func readImage(q Request, facts *Facts) error {
 		}
 	}
 	facts.taken(&tags, q.Now)
-	if facts.position(&tags) {
+	if facts.position(q, &tags) {
 		return nil
 	}
 	return facts.worldPlace(q, result.ImageConfig)
@@ -104,7 +104,7 @@ func (facts *Facts) taken(tags *imagemeta.Tags, now time.Time) {
 
 // position reads where a picture was taken. A wrong number is worse than none, so what is
 // not whole is left out.
-func (facts *Facts) position(tags *imagemeta.Tags) bool {
+func (facts *Facts) position(q Request, tags *imagemeta.Tags) bool {
 	exif := tags.EXIF()
 	if _, ok := exif["GPSLatitude"]; !ok {
 		return false
@@ -127,7 +127,7 @@ func (facts *Facts) position(tags *imagemeta.Tags) bool {
 		return false
 	}
 	var warnings []string
-	facts.Space, warnings = space.Outline(orb.Ring{{lon, lat}}, space.FromEPSG(4326), "EXIF")
+	facts.Space, warnings = space.Outline(orb.Ring{{lon, lat}}, space.FromEPSG(4326), q.Name)
 	facts.Warnings = append(facts.Warnings, warnings...)
 	return true
 }

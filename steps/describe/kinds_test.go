@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,6 +42,8 @@ func TestSideCars(t *testing.T) {
 	}{
 		{landsat, "2020-01-01T02:53:04Z", "2020-01-01T02:53:04Z", []float64{115.1, 39.2, 118, 41.4}, map[string]any{"satellite": "LANDSAT_8", "cloudPercent": "1.5", "path": "123"}},
 		{sentinel, "2021-06-01T03:05:41Z", "2021-06-01T03:05:42Z", []float64{115.8, 39.6, 117.1, 40.6}, map[string]any{"satellite": "Sentinel-2A", "level": "Level-1C", "orbit": "75"}},
+		{strings.NewReplacer("116.3", "179", "116.2", "179", "116.7", "-179", "116.6", "-179").Replace(gaofen), "2013-11-27T11:25:33Z", "2013-11-27T11:25:37Z", []float64{179, 39.1, -179, 39.5}, nil},
+		{strings.NewReplacer("115.8", "179.5", "117.1", "-179.5").Replace(sentinel), "2021-06-01T03:05:41Z", "2021-06-01T03:05:42Z", []float64{179.5, 39.6, -179.5, 40.6}, nil},
 		{fgdc, "1996-04-01T00:00:00Z", "1997-08-31T23:59:59Z", []float64{-121.5, 34.9, -119.5, 35.8}, map[string]any{"title": "Quads", "originator": "USGS", "keywords": []any{"maps", "relief"}}},
 	} {
 		f, err := write(t, "a.xml", c.text)
@@ -61,6 +64,9 @@ func TestSideCars(t *testing.T) {
 				t.Errorf("%v: %v, want %v", f.Entity, f.Space.WGS84.Bounds, c.bounds)
 				break
 			}
+		}
+		if across := c.bounds[0] > c.bounds[2]; across != strings.HasPrefix(f.Space.WGS84.Optimised, "MULTIPOLYGON") {
+			t.Errorf("%v: %v is cut into %s", f.Entity, c.bounds, f.Space.WGS84.Optimised)
 		}
 	}
 }

@@ -130,7 +130,8 @@ func (o *Object) union(all []*space.Space) *space.Space {
 		}
 		return nil
 	}
-	var points []orb.Point
+	var boxes []orb.Bound
+	var sides space.Sides
 	source := fmt.Sprintf("%s and %d more", all[0].Source, len(all)-1)
 	for _, s := range all {
 		if s.WGS84 != nil {
@@ -139,11 +140,19 @@ func (o *Object) union(all []*space.Space) *space.Space {
 			if b[0] > east {
 				east += 360
 			}
-			points = append(points, orb.Point{b[0], b[1]}, orb.Point{b[0], b[3]}, orb.Point{east, b[1]}, orb.Point{east, b[3]})
+			boxes = append(boxes, orb.Bound{Min: orb.Point{b[0], b[1]}, Max: orb.Point{east, b[3]}})
+			sides.Add(boxes[len(boxes)-1])
 		}
 	}
-	if len(points) == 0 {
+	if len(boxes) == 0 {
 		return all[0]
+	}
+	var points []orb.Point
+	for _, b := range boxes {
+		if sides.Across() {
+			b = space.Beside(b)
+		}
+		points = append(points, b.ToRing()...)
 	}
 	hull := space.Hull(points)
 	s, warnings := space.Outline(hull, space.FromEPSG(4326), source)

@@ -161,7 +161,7 @@ func (d dialect) ring(doc *xmlquery.Node) (orb.Ring, error) {
 		for i := 0; i+1 < len(numbers); i += 2 {
 			ring = append(ring, orb.Point{numbers[i+1], numbers[i]})
 		}
-		return ring, err
+		return space.Around(ring), err
 	}
 	var given []string
 	for _, path := range d.corners {
@@ -177,7 +177,7 @@ func (d dialect) ring(doc *xmlquery.Node) (orb.Ring, error) {
 	case err != nil || len(v) == 0:
 		return nil, err
 	case len(v) == 8: // longitude, latitude of four corners
-		return orb.Ring{{v[0], v[1]}, {v[2], v[3]}, {v[4], v[5]}, {v[6], v[7]}, {v[0], v[1]}}, nil
+		return space.Around(orb.Ring{{v[0], v[1]}, {v[2], v[3]}, {v[4], v[5]}, {v[6], v[7]}, {v[0], v[1]}}), nil
 	case v[1] > v[3]:
 		return nil, fmt.Errorf("the south bound %v is north of the north bound %v; the bounds are left out", v[1], v[3])
 	case v[0] > v[2]: // across the antimeridian

@@ -74,6 +74,45 @@ func unroll(ring orb.Ring) (out orb.Ring, pole bool) {
 	return append(out, orb.Point{last[0], lat}, orb.Point{out[0][0], lat}, out[0]), true
 }
 
+// Around leads a ring of corners along the short way: where neighbours differ by more than 180 degrees it
+// crosses the antimeridian. One that goes round a pole stays as it is.
+func Around(ring orb.Ring) orb.Ring {
+	if out, pole := unroll(ring); !pole {
+		return out
+	}
+	return ring
+}
+
+// Sides tells whether boxes in degrees, which are added one by one, lie on both sides of the antimeridian, and are narrower
+// across it. Where one goes half around the earth they do not.
+type Sides struct {
+	plain, across orb.Bound // around all; with the western ones beside the eastern ones
+	some, wide    bool
+}
+
+// Add adds a box.
+func (s *Sides) Add(b orb.Bound) {
+	s.wide = s.wide || b.Max[0]-b.Min[0] >= 180 || b.Min[0] < -180
+	if !s.some {
+		s.some, s.plain, s.across = true, b, Beside(b)
+	}
+	s.plain, s.across = s.plain.Union(b), s.across.Union(Beside(b))
+}
+
+// Across reports whether the boxes are to be taken as Beside gives them.
+func (s *Sides) Across() bool {
+	width := func(b orb.Bound) float64 { return b.Max[0] - b.Min[0] }
+	return s.some && !s.wide && width(s.across) < min(width(s.plain), 180)
+}
+
+// Beside brings a box of the western half of the earth east of the eastern one.
+func Beside(b orb.Bound) orb.Bound {
+	if b.Max[0] <= 0 {
+		b.Min[0], b.Max[0] = b.Min[0]+360, b.Max[0]+360
+	}
+	return b
+}
+
 // cuttable is simple of a ring that is cut where it crosses the antimeridian: each of two parts has the two corners there
 // more, and ends where it began. One that crosses it more than twice would be cut into parts that touch themselves, and its
 // convex hull is taken.
