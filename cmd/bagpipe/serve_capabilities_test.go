@@ -190,6 +190,15 @@ func TestServeSearch(t *testing.T) {
 			t.Errorf("%s says %s, the command %s", path, said, told)
 		}
 	}
+	if all := found("/api/v1/search?alike=elbe"); !slices.Equal(all, []string{"elbe"}) {
+		t.Errorf("alike to elbe are %v", all)
+	}
+	for path, told := range map[string]string{"facets?tag=flood": b.ok("search", "--tag", "flood", "--facets", "--json"), "facets": b.ok("search", "--facets", "--json")} {
+		said, lines := gjson.Get(s.ask("GET", "/api/v1/search/"+path, "").body, "@this"), strings.Split(strings.TrimSpace(told), "\n")
+		if n := len(said.Array()); n != len(lines) || n == 0 || said.Get("0.@ugly").String() != lines[0] {
+			t.Errorf("%s says %s, the command %s", path, said, told)
+		}
+	}
 	if a := s.ask("GET", "/api/v1/search", ""); a.code != 400 {
 		t.Errorf("nothing is asked: %+v", a)
 	}
@@ -199,6 +208,11 @@ func TestServeSearch(t *testing.T) {
 	}
 	if all := found("/api/v1/search?tag=flood&collection=default"); len(all) > 0 {
 		t.Errorf("who is confined to maps finds %v elsewhere", all)
+	}
+	for path, code := range map[string]int{"search/facets": 403, "search?alike=beijing": 404} {
+		if a := s.ask("GET", "/api/v1/"+path, ""); a.code != code {
+			t.Errorf("who is confined to maps asks %s: %d %s", path, a.code, a.body)
+		}
 	}
 	s.holds("/search?tag=flood", "1 item with tag flood", "Nothing is counted here")
 	if a := s.ask("GET", "/api/v1/milestones?where=label+==+beijing", ""); gjson.Get(a.body, "items").String() != "0" {

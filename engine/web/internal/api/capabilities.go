@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -69,12 +70,13 @@ type searchIn struct {
 	Where      string   `query:"where" doc:"a condition"`
 	Collection string   `query:"collection"`
 	Saved      string   `query:"saved" doc:"asks the question of searches/NAME.yaml, narrowed by all else"`
+	Alike      string   `query:"alike" doc:"an item: those that have its name and its total size"`
 	Limit      int      `query:"limit" minimum:"1" maximum:"1000" default:"100"`
 }
 
 // values are the parameters as the desk reads them.
 func (in *searchIn) values() url.Values {
-	return url.Values{"q": {in.Text}, "bbox": {in.BBox}, "from": {in.From}, "until": {in.Until}, "tag": in.Tag, "where": {in.Where}, "collection": {in.Collection}, "saved": {in.Saved}}
+	return url.Values{"q": {in.Text}, "bbox": {in.BBox}, "from": {in.From}, "until": {in.Until}, "tag": in.Tag, "where": {in.Where}, "collection": {in.Collection}, "saved": {in.Saved}, "alike": {in.Alike}}
 }
 
 // registerCapabilities registers what is asked of the rooms that do one thing each.
@@ -123,7 +125,7 @@ func registerCapabilities(a *API) {
 		return append([]*disposal.Row{}, rows...), err
 	})
 	get(a, "search", "Items by their words, place and time", func(ctx context.Context, in *searchIn) ([]search.Hit, error) {
-		q, err := a.d.Sought(in.values())
+		q, err := a.d.Sought(ctx, in.values())
 		if err == nil && q.Empty() {
 			err = fault.New(fault.Invalid, "expected something to look for")
 		}
@@ -132,6 +134,21 @@ func registerCapabilities(a *API) {
 		}
 		hits, _, err := a.d.Find(ctx, q, in.Limit)
 		return hits, err
+	})
+	get(a, "search/facets", "What the items of a search have in common", func(ctx context.Context, in *searchIn) ([]search.Facet, error) {
+		if err := a.d.Whole(ctx); err != nil {
+			return nil, err
+		}
+		q, err := a.d.Sought(ctx, in.values())
+		if err != nil {
+			return nil, err
+		}
+		all, err := a.d.Search.Facets(ctx, q)
+		of := map[string]int{}
+		return slices.DeleteFunc(append([]search.Facet{}, all...), func(f search.Facet) bool {
+			of[f.Facet]++
+			return of[f.Facet] > in.Limit
+		}), err
 	})
 }
 

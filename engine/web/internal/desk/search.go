@@ -16,7 +16,7 @@ import (
 
 // Sought reads what is looked for: the options of the command line by their names, q for the
 // words, and tag, which may be given several times.
-func (d *Desk) Sought(v url.Values) (q query.Query, err error) {
+func (d *Desk) Sought(ctx context.Context, v url.Values) (q query.Query, err error) {
 	q = query.Query{Text: v.Get("q"), From: v.Get("from"), Until: v.Get("until"), Where: v.Get("where"), Collection: v.Get("collection"),
 		Tags: slices.DeleteFunc(slices.Clone(v["tag"]), func(tag string) bool { return strings.TrimSpace(tag) == "" })}
 	if box := v.Get("bbox"); box != "" {
@@ -26,6 +26,18 @@ func (d *Desk) Sought(v url.Values) (q query.Query, err error) {
 	}
 	if key, err := q.Check(); err != nil {
 		return q, fault.New(fault.Invalid, key+": "+err.Error())
+	}
+	if ref := v.Get("alike"); ref != "" {
+		id, err := d.Item(ctx, ref)
+		if err != nil {
+			return q, err
+		}
+		if q.Alike, err = d.Search.Alike(id); err == nil && q.Alike == "" {
+			err = fault.New(fault.Refused, fmt.Sprintf("item %s has no inventory yet: its size is not known", id.Short()))
+		}
+		if err != nil {
+			return q, err
+		}
 	}
 	now := d.Settings.Current()
 	if q.Collection != "" && !d.Settings.IsCollection(now.Settings, q.Collection) {

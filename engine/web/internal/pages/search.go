@@ -28,7 +28,7 @@ type searchView struct {
 func (p capabilities) search(w http.ResponseWriter, r *http.Request) (string, any, error) {
 	const most = 100
 	ctx, asked := r.Context(), r.URL.Query()
-	q, err := p.d.Sought(asked)
+	q, err := p.d.Sought(ctx, asked)
 	if err != nil {
 		return "", nil, err
 	}
