@@ -17,6 +17,8 @@ import (
 
 	"bagpipe/layout"
 	"bagpipe/testdata/sample"
+
+	"github.com/jonas-p/go-shp"
 )
 
 const (
@@ -260,5 +262,42 @@ func TestRoles(t *testing.T) {
 	out = Roles(&v, &Object{Entity: map[string]any{"kind": Vector}})
 	if v.Files["roads.shp"].Role != "main" || v.Files["a/sheet.tif"].Role != "attached" || out["main"].(map[string]any)["files"] != int64(1) {
 		t.Errorf("of vectors: %+v, %v", v.Files, out)
+	}
+}
+
+// Shapes on both sides of the antimeridian lie across it; those around the globe, or of an unknown system, do not.
+func TestShapesOnBothSides(t *testing.T) {
+	const degrees = `GEOGCS["WGS 84",DATUM["WGS_1984",SPHEROID["WGS 84",6378137,298.257223563]],PRIMEM["Greenwich",0],UNIT["degree",0.0174532925199433]]`
+	for _, c := range []struct {
+		parts      [][2]float64 // from west to east
+		prj        string
+		west, east float64
+	}{
+		{[][2]float64{{177, 180}, {-180, -178}}, degrees, 177, -178},
+		{[][2]float64{{-180, -178}, {177, 179}, {178, 179.5}}, degrees, 177, -178},
+		{[][2]float64{{-180, 180}}, degrees, -180, 180},
+		{[][2]float64{{-170, -20}, {-10, 30}, {40, 170}}, degrees, -170, 170},
+	} {
+		dir := t.TempDir()
+		w, err := shp.Create(filepath.Join(dir, "a.shp"), shp.POLYGON)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range c.parts {
+			w.Write((*shp.Polygon)(shp.NewPolyLine([][]shp.Point{{{X: p[0], Y: -19}, {X: p[0], Y: -16}, {X: p[1], Y: -16}, {X: p[1], Y: -19}, {X: p[0], Y: -19}}})))
+		}
+		w.Close()
+		prj := filepath.Join(dir, "a.prj")
+		if err := os.WriteFile(prj, []byte(c.prj), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := Read(Request{Name: "a.shp", Path: filepath.Join(dir, "a.shp"), Beside: map[string]string{".prj": prj}})
+		if err != nil || f.Space == nil || f.Space.WGS84 == nil {
+			t.Errorf("%v: %+v, %v", c.parts, f, err)
+			continue
+		}
+		if b := f.Space.WGS84.Bounds; b[0] != c.west || b[2] != c.east {
+			t.Errorf("%v lies within %v", c.parts, b)
+		}
 	}
 }

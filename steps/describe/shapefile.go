@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"bagpipe/steps/space"
@@ -33,19 +34,34 @@ func readShapefile(q Request, facts *Facts) error {
 	defer r.Close()
 	e := facts.Entity
 	e["format"], e["geometry"], e["records"] = "Shapefile", shapeNames[int32(r.GeometryType)], records
-	var hull orb.Ring
-	var points []orb.Point
+	var west, east heap // of Greenwich
+	var sides space.Sides
 	for r.Next() {
 		_, s := r.Shape()
 		b := s.BBox()
 		if _, null := s.(*shp.Null); null {
 			continue
 		}
-		points = append(points, corners(b)...)
-		points = append(points, vertices(s)...)
-		if len(points) > 1<<16 {
-			hull = space.Hull(append(points, hull...))
-			points = points[:0]
+		points := append(corners(b), vertices(s)...)
+		for _, p := range points {
+			if p[0] <= 0 {
+				west.add(p)
+			} else {
+				east.add(p)
+			}
+		}
+		for i, starts := 0, parts(s); i < max(len(starts), 1) && len(points) > 0; i++ {
+			from, to := 0, len(points)
+			if len(starts) > 0 {
+				from = int(starts[i])
+			}
+			if i+1 < len(starts) {
+				to = int(starts[i+1])
+			}
+			if from < 0 || from >= to || to > len(points) {
+				continue // Lines tells of it
+			}
+			sides.Add(orb.MultiPoint(points[from:to]).Bound())
 		}
 	}
 	if err := r.Err(); err != nil {
@@ -59,12 +75,38 @@ func readShapefile(q Request, facts *Facts) error {
 	case crs.WKT == "":
 		facts.warn("no .prj: the reference system is unknown")
 	}
-	if all := space.Hull(append(points, hull...)); len(all) > 0 {
+	all := append(west.around(), east.around()...)
+	if crs.Geographic() && sides.Across() {
+		for i := range all {
+			if all[i][0] <= 0 {
+				all[i][0] += 360
+			}
+		}
+	}
+	if all = space.Hull(all); len(all) > 0 {
 		var warnings []string
 		facts.Space, warnings = space.Outline(all, crs, q.Name)
 		facts.Warnings = append(facts.Warnings, warnings...)
 	}
 	return nil
+}
+
+// heap is many points, of which those around all are kept.
+type heap struct {
+	hull   orb.Ring
+	points []orb.Point
+}
+
+func (h *heap) add(p orb.Point) {
+	if h.points = append(h.points, p); len(h.points) > 1<<16 {
+		h.around()
+	}
+}
+
+func (h *heap) around() []orb.Point {
+	h.hull = space.Hull(append(h.points, h.hull...))
+	h.points = h.points[:0]
+	return slices.Clone(h.hull)
 }
 
 // corners are those of the bounds of a point, whose vertices are not listed.
