@@ -4,6 +4,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -193,6 +194,25 @@ func TestBrokenFiles(t *testing.T) {
 	} {
 		if f, err := write(t, c.name, c.data); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s %q: %+v, %v, want %q", c.name, c.data[:min(len(c.data), 20)], f, err, c.says)
+		}
+	}
+}
+
+// A table whose header lies about its length is told of with the byte where it does; the geometry is read.
+func TestBrokenTables(t *testing.T) {
+	dir := t.TempDir()
+	path, table := filepath.Join(dir, "a.shp"), filepath.Join(dir, "a.dbf")
+	put := func(path, data string) {
+		if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(path, "\x00\x00\x27\x0a"+strings.Repeat("\x00", 28)+"\x05"+strings.Repeat("\x00", 67))
+	for _, length := range []string{"\x00\x00", "\x20\x00", "\xff\x7f", "\xff\xff"} {
+		put(table, "\x03\x00\x00\x00\x00\x00\x00\x00"+length+strings.Repeat("\x00", 30))
+		f, err := Read(Request{Path: path, Name: "a.shp", Beside: map[string]string{".dbf": table}})
+		if err != nil || f.Entity["records"] != 0 || !slices.ContainsFunc(f.Warnings, func(w string) bool { return strings.HasPrefix(w, ".dbf: at byte 8: a header of ") }) {
+			t.Errorf("a header of %q bytes: %+v, %v", length, f, err)
 		}
 	}
 }

@@ -155,10 +155,13 @@ func (facts *Facts) table(q Request, r *shp.Reader) {
 		return
 	}
 	head := make([]byte, 32)
-	f, _, err := openFile(path)
+	f, size, err := openFile(path)
 	if err == nil {
 		_, err = io.ReadFull(f, head)
 		f.Close()
+	}
+	if n := int64(binary.LittleEndian.Uint16(head[8:])); err == nil && (n < 33 || n > math.MaxInt16 || n > size) { // the library allocates by it
+		err = fmt.Errorf("at byte 8: a header of %d bytes, in a file of %d", n, size)
 	}
 	if err != nil {
 		facts.warn(".dbf: %v", err)
