@@ -26,7 +26,8 @@ type outlet interface {
 
 // folderOutlet is a folder: PATH/ITEM is what it holds of an item, and
 // PATH/.bagpipe/ITEM.json, written last, says which delivery that is. A crash leaves
-// .ITEM.part or .ITEM.old, which the next put removes. Where PATH/.bagpipe is not there and
+// .ITEM.part or .ITEM.old, which the next put removes, and a note that says so: without a note, what
+// stands in an item's place is somebody's else, and is left alone. Where PATH/.bagpipe is not there and
 // something was delivered, another folder should be mounted there.
 type folderOutlet struct {
 	dir  string
@@ -38,6 +39,11 @@ func (o folderOutlet) note(id layout.ItemID) string {
 	return filepath.Join(o.notes(), string(id)+".json")
 }
 func (o folderOutlet) notes() string { return filepath.Join(o.dir, ".bagpipe") }
+
+// beside are where an item is written, and where the delivery before it goes.
+func (o folderOutlet) beside(id layout.ItemID) (part, old string) {
+	return filepath.Join(o.dir, "."+string(id)+".part"), filepath.Join(o.dir, "."+string(id)+".old")
+}
 
 // there refuses a folder that is not there, or has nothing of what was delivered: it may be a mount that is away.
 func (o folderOutlet) there(ctx context.Context) error {
@@ -66,29 +72,63 @@ func (o folderOutlet) ask(ctx context.Context, p parcel) (string, bool, error) {
 	if err := o.there(ctx); err != nil {
 		return "", false, err
 	}
-	data, err := os.ReadFile(o.note(p.Item))
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", false, nil
-	}
+	is, err := o.noted(p.Item)
 	if err != nil {
-		return "", false, &target.Down{Err: err}
+		return "", false, err
 	}
-	var is parcel
-	if json.Unmarshal(data, &is) != nil || is.Key != p.Key || is.Digest != p.Digest || is.Format != p.Format || !p.holds(o.place(p.Item)) {
+	if is.Key != p.Key || is.Half || is.Digest != p.Digest || is.Format != p.Format || !p.holds(o.place(p.Item)) {
 		return "", false, nil
 	}
 	return o.place(p.Item), true, nil
+}
+
+// placeNote is what a note says. Half: what stands in the place may be the delivery before, or nothing.
+type placeNote struct {
+	parcel
+	Half bool `json:"half,omitempty"`
+}
+
+// noted reads the note of an item; the zero note where there is none.
+func (o folderOutlet) noted(id layout.ItemID) (is placeNote, err error) {
+	data, err := os.ReadFile(o.note(id))
+	if errors.Is(err, fs.ErrNotExist) {
+		return is, nil
+	}
+	if err != nil {
+		return is, &target.Down{Err: err}
+	}
+	if json.Unmarshal(data, &is) != nil || is.Item != id {
+		return placeNote{}, nil
+	}
+	return is, nil
+}
+
+// free refuses a place where something stands that no delivery of the item brought.
+func (o folderOutlet) free(id layout.ItemID) error {
+	is, err := o.noted(id)
+	if err != nil || is.Item == id {
+		return err
+	}
+	if _, err := os.Lstat(o.place(id)); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return &target.Down{Err: err}
+	}
+	return fmt.Errorf("%s is there already, and no delivery brought it; it is not overwritten", layout.EncodePath(o.place(id)))
 }
 
 func (o folderOutlet) put(ctx context.Context, p parcel) (string, error) {
 	if err := o.there(ctx); err != nil {
 		return "", err
 	}
+	if err := o.free(p.Item); err != nil {
+		return "", err
+	}
 	if err := disk.MkdirAll(o.notes(), 0o777); err != nil {
 		return "", &target.Down{Err: err}
 	}
 	place := o.place(p.Item)
-	part, old := filepath.Join(o.dir, "."+string(p.Item)+".part"), filepath.Join(o.dir, "."+string(p.Item)+".old")
+	part, old := o.beside(p.Item)
 	for _, left := range []string{part, old} {
 		if err := disk.RemoveTree(left); err != nil {
 			return "", &target.Down{Err: err}
@@ -113,7 +153,7 @@ func (o folderOutlet) put(ctx context.Context, p parcel) (string, error) {
 
 // swap gives the new folder its name, and notes which delivery it is.
 func (o folderOutlet) swap(p parcel, part, place, old string) error {
-	if err := os.Remove(o.note(p.Item)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := o.write(placeNote{p, true}); err != nil {
 		return err
 	}
 	if err := os.Rename(place, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -125,21 +165,34 @@ func (o folderOutlet) swap(p parcel, part, place, old string) error {
 	if err := disk.RemoveTree(old); err != nil {
 		return err
 	}
-	data, err := json.Marshal(p)
+	return o.write(placeNote{p, false})
+}
+
+func (o folderOutlet) write(n placeNote) error {
+	data, err := json.Marshal(n)
 	if err != nil {
 		return err
 	}
 	// By one name, which the next put writes over: a kill leaves nothing that nobody clears.
-	return disk.WriteFileFS(disk.OS{}, o.note(p.Item), "", append(data, '\n'), 0o666)
+	return disk.WriteFileFS(disk.OS{}, o.note(n.Item), "", append(data, '\n'), 0o666)
 }
 
-// remove takes the note away first: a crash leaves a folder that is not known for a delivery.
+// remove takes the note away last: a crash leaves a folder that is known for a delivery. What no delivery brought stays.
 func (o folderOutlet) remove(ctx context.Context, p parcel) error {
 	if err := o.there(ctx); err != nil {
 		return err
 	}
-	for _, left := range []string{o.note(p.Item), o.note(p.Item) + ".tmp", o.place(p.Item)} {
-		if err := disk.RemoveTree(left); err != nil {
+	is, err := o.noted(p.Item)
+	if err != nil {
+		return err
+	}
+	part, old := o.beside(p.Item)
+	left := []string{part, old}
+	if is.Item == p.Item {
+		left = append(left, o.place(p.Item), o.note(p.Item))
+	}
+	for _, name := range append(left, o.note(p.Item)+".tmp") {
+		if err := disk.RemoveTree(name); err != nil {
 			return &target.Down{Err: err}
 		}
 	}

@@ -3,8 +3,10 @@ package delivery
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"bagpipe/layout"
@@ -48,5 +50,52 @@ func TestNotesOfAFolderLeaveNothing(t *testing.T) {
 	}
 	if n := left(); n != 0 {
 		t.Errorf("%d files are left", n)
+	}
+}
+
+// What stands in an item's place without a note is somebody's else: it is neither overwritten nor taken away. With one it is
+// a delivery, also one that a kill left half-way.
+func TestFoldersOfOthersAreLeftAlone(t *testing.T) {
+	id, err := layout.NewItemID(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, p := folderOutlet{t.TempDir(), func(context.Context) (bool, error) { return false, nil }}, parcel{Key: "key", Item: id}
+	p.add("new", []byte("new"))
+	file := filepath.Join(o.place(id), "f")
+	stands := func(name string) bool {
+		_, err := os.Lstat(filepath.Join(o.place(id), name))
+		return err == nil
+	}
+	put := func() {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte("x"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put()
+	if _, err := o.put(t.Context(), p); err == nil || Away(err) || !strings.HasSuffix(err.Error(), "it is not overwritten") || !stands("f") {
+		t.Errorf("put: %v; what was there stands: %v", err, stands("f"))
+	}
+	if err := o.remove(t.Context(), p); err != nil || !stands("f") {
+		t.Errorf("remove: %v; what was there stands: %v", err, stands("f"))
+	}
+	if err := errors.Join(os.MkdirAll(o.notes(), 0o777), o.write(placeNote{p, true})); err != nil {
+		t.Fatal(err)
+	}
+	if _, has, err := o.ask(t.Context(), p); err != nil || has {
+		t.Errorf("half a delivery counts as whole: %v, %v", has, err)
+	}
+	if _, err := o.put(t.Context(), p); err != nil || stands("f") || !stands("new") {
+		t.Errorf("half a delivery is not replaced: %v", err)
+	}
+	if _, has, err := o.ask(t.Context(), p); err != nil || !has {
+		t.Errorf("a delivery is not known: %v, %v", has, err)
+	}
+	if err := o.remove(t.Context(), p); err != nil || stands(".") {
+		t.Errorf("remove: %v; it stands: %v", err, stands("."))
 	}
 }
