@@ -1,7 +1,9 @@
 package catalog
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path"
@@ -10,6 +12,7 @@ import (
 	"time"
 
 	"bagpipe/engine/fault"
+	"bagpipe/engine/ledger"
 	"bagpipe/layout"
 )
 
@@ -25,10 +28,11 @@ type Row struct {
 	Files      int            `json:"files"`
 	Bytes      int64          `json:"bytes"`
 	Items      int            `json:"items"`
-	Verdicts   map[string]int `json:"verdicts"` // of entries that are there
-	Gone       int            `json:"gone"`     // entries, and what was below them
-	States     map[string]int `json:"states"`   // of folders
-	Unlisted   int            `json:"unlisted"` // folders that no scan has come to yet; unconfirmed, too
+	Verdicts   map[string]int `json:"verdicts"`         // of entries that are there
+	Gone       int            `json:"gone"`             // entries, and what was below them
+	States     map[string]int `json:"states"`           // of folders
+	Unlisted   int            `json:"unlisted"`         // folders that no scan has come to yet; unconfirmed, too
+	Failed     string         `json:"failed,omitempty"` // why the last scan here failed
 }
 
 // Rows tells how all catalogs stand.
@@ -59,6 +63,7 @@ func (k *Keeper) Row(name layout.Name) (r Row, err error) {
 	if info, err := os.Stat(k.checkpointPath(name)); err == nil {
 		r.Scanned = info.ModTime()
 	}
+	r.Failed = k.failure(name)
 	return r, nil
 }
 
@@ -66,15 +71,37 @@ func (k *Keeper) Row(name layout.Name) (r Row, err error) {
 type Trouble struct {
 	Catalog     layout.Name `json:"catalog"`
 	Root        string      `json:"root"`
-	Away        string      `json:"away,omitempty"` // why its root is not looked at
-	Unconfirmed int         `json:"unconfirmed"`    // folders with entries that are not there
-	Unlisted    int         `json:"unlisted"`       // folders that no scan has come to yet
-	Unread      int         `json:"unread"`         // folders that could not be read
+	Away        string      `json:"away,omitempty"`   // why its root is not looked at
+	Unconfirmed int         `json:"unconfirmed"`      // folders with entries that are not there
+	Unlisted    int         `json:"unlisted"`         // folders that no scan has come to yet
+	Unread      int         `json:"unread"`           // folders that could not be read
+	Failed      string      `json:"failed,omitempty"` // why the last scan failed
 }
 
 // Trouble is what the catalog wants of a person.
 func (r Row) Trouble() Trouble {
-	return Trouble{r.Name, r.Root, r.Away, r.States[Unconfirmed] - r.Unlisted, r.Unlisted, r.States[Unread]}
+	return Trouble{r.Name, r.Root, r.Away, r.States[Unconfirmed] - r.Unlisted, r.Unlisted, r.States[Unread], r.Failed}
+}
+
+func (k *Keeper) failurePath(name layout.Name) string {
+	return k.ledger.Path(stateDir + "/" + string(name) + ".failed")
+}
+
+// noteFailure keeps why the last scan of a catalog failed, for who asks how it stands; nil: it did not.
+func (k *Keeper) noteFailure(name layout.Name, cause error) error {
+	if cause != nil {
+		return os.WriteFile(k.failurePath(name), []byte(ledger.Clip(ledger.Printable(cause.Error()), ledger.MaxMessage)), 0o666)
+	}
+	if err := os.Remove(k.failurePath(name)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// failure says why the last scan of a catalog failed; "": it did not.
+func (k *Keeper) failure(name layout.Name) string {
+	why, _ := os.ReadFile(k.failurePath(name)) // most have none
+	return string(why)
 }
 
 // Troubled tells of the catalogs that want something of a person; a root that does not answer is away.
@@ -91,6 +118,7 @@ func Troubled(k *Keeper) ([]Trouble, error) {
 		if len(t) > 0 {
 			r.stand(t, "")
 		}
+		r.Failed = k.failure(name)
 		if !k.ledger.Clone { // roots are where the workspace is
 			_, r.Away = (&scan{cat: c, old: t}).awayWithin(answerTime)
 		}

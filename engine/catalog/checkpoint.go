@@ -106,10 +106,9 @@ func (k *Keeper) save(name layout.Name, t tree) error {
 		return err
 	}
 	f, err := os.Create(tmp)
-	if err != nil {
-		return err
+	if err == nil {
+		err = errors.Join(encodeCheckpoint(f, hash, t), f.Close())
 	}
-	err = errors.Join(encodeCheckpoint(f, hash, t), f.Close())
 	if err == nil {
 		err = os.Rename(tmp, k.checkpointPath(name))
 	}

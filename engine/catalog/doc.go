@@ -6,7 +6,7 @@
 //
 // # A folder's record
 //
-// catalogs/NAME/tree/PATH/.folder.json, each name of PATH percent-encoded, leading dots too:
+// catalogs/NAME/tree/PATH/.folder.json, each name of PATH percent-encoded, leading dots and what Git refuses, too:
 //
 //	{
 //	  "device": "4f2a…",                of the root alone: the file system

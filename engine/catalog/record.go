@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"bagpipe/engine/gitstore"
 	"bagpipe/layout"
@@ -24,13 +25,31 @@ const (
 // treeDir is where the records of a catalog stand.
 func treeDir(name layout.Name) string { return layout.CatalogsDir + "/" + string(name) + "/tree" }
 
-// encodeName makes a name fit for a committed path and for JSON.
+// encodeName makes a name fit for JSON.
 func encodeName(name string) string {
 	out := layout.EncodePath(name)
 	if strings.HasPrefix(out, ".") {
 		return "%2E" + out[1:]
 	}
 	return out
+}
+
+// folderName makes a name fit for a committed path: of one that Git refuses, as a spelling of .git, its backslashes are
+// encoded, too, or else its first character.
+func folderName(name string) string {
+	out := encodeName(name)
+	if gitstore.IsName(out) {
+		return out
+	}
+	if out = strings.ReplaceAll(out, "\\", "%5C"); gitstore.IsName(out) {
+		return out
+	}
+	_, first := utf8.DecodeRuneInString(out)
+	coded := ""
+	for _, b := range []byte(out[:first]) {
+		coded += fmt.Sprintf("%%%02X", b)
+	}
+	return coded + out[first:]
 }
 
 // recordDir is the folder of a record.
@@ -40,7 +59,7 @@ func recordDir(catalog layout.Name, path string) string {
 		return dir
 	}
 	for name := range strings.SplitSeq(path, "/") {
-		dir += "/" + encodeName(name)
+		dir += "/" + folderName(name)
 	}
 	return dir
 }

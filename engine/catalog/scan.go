@@ -163,7 +163,10 @@ func (k *Keeper) Scan(ctx context.Context, name layout.Name, o Options) (*Report
 	}
 	s.report.Elapsed = time.Since(began)
 	s.report.Recognised = int(s.asked.Load())
-	return s.report, err
+	if ctx.Err() != nil || o.Check {
+		return s.report, err
+	}
+	return s.report, errors.Join(err, k.noteFailure(name, err))
 }
 
 // lock keeps other scans of a catalog, and its removal, out.

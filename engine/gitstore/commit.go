@@ -49,6 +49,9 @@ var ErrReadOnly = errors.New("the workspace is open for reading only")
 // IsPath reports whether an error refuses a path of a Change, and not the writing.
 func IsPath(err error) bool { return worktree.IsPath(err) }
 
+// IsName reports whether a file or folder of a Change may have a name.
+func IsName(name string) bool { return worktree.IsName(name) }
+
 // A request waits, is withdrawn by its caller, or is taken by the owner.
 const (
 	requestWaits = iota

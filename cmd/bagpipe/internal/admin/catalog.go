@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -101,9 +102,14 @@ func (c *catalogScan) Run(ctx context.Context, on *screen.Screen, open Open) err
 		if len(names) == 0 {
 			on.Talk("no catalogs; add one with: bagpipe catalog add NAME DIR")
 		}
+		var failed []error
 		for _, name := range names {
 			r, err := e.Catalog.Scan(ctx, layout.Name(name), catalog.Options{Shallow: c.Shallow, Check: c.Check, Full: c.Full,
 				AcceptGone: c.AcceptGone, Told: c.progress(on, name)})
+			if err != nil && ctx.Err() == nil && len(names) > 1 {
+				failed = append(failed, fmt.Errorf("%s: %w", name, err))
+				continue // the others are scanned
+			}
 			if err != nil {
 				return err
 			}
@@ -119,10 +125,10 @@ func (c *catalogScan) Run(ctx context.Context, on *screen.Screen, open Open) err
 		if c.Full {
 			on.Talk("items that were there keep the type and the metadata of their rule until their next version")
 		}
-		if trouble {
+		if trouble && len(failed) == 0 {
 			return screen.ExitSomeFailed
 		}
-		return nil
+		return errors.Join(failed...)
 	})
 }
 
@@ -236,6 +242,9 @@ func CatalogLines(t catalog.Trouble) (lines []string) {
 	}
 	if t.Unlisted > 0 {
 		say("%s: no scan has come to %s yet; to go on: bagpipe catalog scan %s", t.Catalog, screen.Count(t.Unlisted, "folder"), t.Catalog)
+	}
+	if t.Failed != "" {
+		say("%s: the last scan failed: %s", t.Catalog, t.Failed)
 	}
 	if t.Unread > 0 {
 		say("%s: %s not read; a scan says why: bagpipe catalog scan %s", t.Catalog, screen.CountVerb(t.Unread, "folder was", "folders were"), t.Catalog)

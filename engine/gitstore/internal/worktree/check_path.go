@@ -77,16 +77,16 @@ func (w *Tree) check(path string, files map[string][]byte) error {
 
 func validPath(path string) bool {
 	for name := range strings.SplitSeq(path, "/") {
-		if !validName(name) {
+		if !IsName(name) {
 			return false
 		}
 	}
 	return true
 }
 
-// validName refuses what Git refuses in a tree: empty names, dots, and every
+// IsName refuses what Git refuses in a tree: empty names, dots, and every
 // spelling of .git that some file system takes for it.
-func validName(name string) bool {
+func IsName(name string) bool {
 	if name == "" || name == "." || name == ".." || len(name) > 4096 || strings.ContainsAny(name, "\x00\\") {
 		return false
 	}
