@@ -46,6 +46,9 @@ var errMounted = errors.New("another file system is mounted there")
 
 // open opens a folder below the root, no link and no mount on the way.
 func (l *lister) open(path string) (fd int, err error) {
+	if len(l.root)+1+len(path) >= unix.PathMax { // whoever reads what is in it goes by the whole path
+		return -1, unix.ENAMETOOLONG
+	}
 	if path == "" {
 		path = "."
 	}

@@ -1,14 +1,17 @@
 package catalog_test
 
 import (
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"bagpipe/engine/catalog"
 
+	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 )
 
@@ -45,6 +48,38 @@ func TestFoldersOfAnyName(t *testing.T) {
 		}
 		if now := w.list(); !maps.Equal(was, now) {
 			r.Errorf("known: %q, and was %q", slices.Sorted(maps.Keys(now)), slices.Sorted(maps.Keys(was)))
+		}
+	})
+}
+
+// A folder whose path is longer than the system takes is unread, and what is above it and beside it is catalogued.
+func TestPathLongerThanTheSystemTakes(t *testing.T) {
+	check(t, 1)
+	rapid.Check(t, func(r *rapid.T) {
+		w := newWorld(r, t.TempDir())
+		defer w.e.Close()
+		fd, err := unix.Open(w.dir, unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		w.must(err)
+		w.must(os.WriteFile(w.at("beside.dat"), []byte("beside"), 0o644))
+		files, name := 1, strings.Repeat("n", 200)
+		for at := len(w.dir); at < unix.PathMax+3*len(name); at += 1 + len(name) {
+			w.must(unix.Mkdirat(fd, name, 0o755))
+			below, err := unix.Openat(fd, name, unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+			w.must(errors.Join(err, unix.Close(fd)))
+			fd = below
+			f, err := unix.Openat(fd, "f.dat", unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0o644)
+			w.must(errors.Join(err, unix.Close(f)))
+			if at+1+len(name) < unix.PathMax-len("/f.dat") {
+				files++
+			}
+		}
+		w.must(unix.Close(fd))
+		for round := range 2 {
+			report, err := w.e.Catalog.Scan(t.Context(), "c", catalog.Options{})
+			w.must(err)
+			if want := files * (1 - round); report.New != want || len(report.Unread) != 1 || !report.Trouble() {
+				r.Errorf("scan %d: %d new of %d, unread: %v", round, report.New, want, report.Unread)
+			}
 		}
 	})
 }

@@ -324,7 +324,7 @@ func (s *scan) recognise(ctx context.Context, shelf *recognise.Shelf, dir string
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // vanished since it was listed, or unconfirmed
 		return recognised{verdict: e.verdict}, nil
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, unix.EIO), errors.Is(err, unix.ESTALE):
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, unix.EIO), errors.Is(err, unix.ESTALE), errors.Is(err, unix.ENAMETOOLONG):
 		s.problem(join(dir, e.name), "could not be looked into: "+plainText(err))
 		return recognised{verdict: e.verdict, again: e.kind == file && !errors.Is(err, fs.ErrPermission)}, nil
 	case errors.As(err, &broken):
