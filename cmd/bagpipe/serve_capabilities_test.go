@@ -124,6 +124,12 @@ func TestServeCapabilities(t *testing.T) {
 	if n := gjson.Get(s.ask("GET", "/api/v1/deliveries?limit=2", "").body, "#").Int(); n != 2 {
 		t.Errorf("%d deliveries of two", n)
 	}
+	if a := s.ask("GET", "/api/v1/deliveries?to=portl", ""); a.code != 404 || !strings.Contains(a.body, "no target") {
+		t.Errorf("a target that is none: %+v", a)
+	}
+	if a := s.ask("GET", "/api/v1/deliveries?to=portal&state=withdrawn", ""); strings.TrimSpace(a.body) != "[]" {
+		t.Errorf("a target with nothing of that: %+v", a)
+	}
 	first, _, _ := strings.Cut(b.ok("delivery", "--json"), "\n")
 	if a := s.ask("GET", "/api/v1/deliveries?limit=1", ""); gjson.Get(a.body, "#").Int() != 1 || gjson.Get(a.body, "0.@ugly").String() != gjson.Get(first, "@ugly").String() {
 		t.Errorf("the first delivery is %s, the command's %s", a.body, first)

@@ -72,9 +72,6 @@ func (w Which) has(of, to layout.Name, d *layout.Delivery) bool {
 // Rows lists deliveries by label, item and target: those to a target, in a state; "": all.
 func (k *Keeper) Rows(ctx context.Context, to layout.Name, in string) ([]Row, error) {
 	rows, _, err := List(ctx, k, Which{To: to, State: in}, 0)
-	if err == nil && len(rows) == 0 && to != "" {
-		err = unknown(k, to)
-	}
 	return rows, err
 }
 
@@ -88,7 +85,7 @@ func unknown(k *Keeper, to layout.Name) error {
 }
 
 // List gives the first deliveries of those that fit, by label, item and target, and how many fit,
-// wherever the list begins.
+// wherever the list begins. A target that neither they nor the settings have is refused.
 // most 0: all of them. Unless they are open ones, every item is looked at.
 func List(ctx context.Context, k *Keeper, w Which, most int) (rows []Row, fit int, err error) {
 	v, err := k.ledger.Store.Tip()
@@ -124,6 +121,9 @@ func List(ctx context.Context, k *Keeper, w Which, most int) (rows []Row, fit in
 			}
 		}
 	})
+	if err == nil && fit == 0 && w.To != "" {
+		err = unknown(k, w.To)
+	}
 	if rows = ordered(rows); most > 0 {
 		rows = rows[:min(len(rows), most)]
 	}

@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/template"
 
 	"bagpipe/engine/stac"
 	"bagpipe/layout"
@@ -107,7 +106,7 @@ func (p *parcel) addText(o *object, inventory []byte, file string) error {
 	if err != nil {
 		return fmt.Errorf("read the template: %w", err)
 	}
-	t, err := template.New(filepath.Base(file)).Option("missingkey=zero").Funcs(template.FuncMap{"json": asJSON}).Parse(string(text))
+	t, err := target.ParseTemplate(file, string(text))
 	if err != nil {
 		return fmt.Errorf("template: %w", err)
 	}
@@ -127,11 +126,6 @@ func (p *parcel) addText(o *object, inventory []byte, file string) error {
 	}
 	p.add(strings.TrimSuffix(filepath.Base(file), ".tmpl"), out.Bytes())
 	return nil
-}
-
-func asJSON(v any) (string, error) {
-	data, err := json.Marshal(v)
-	return string(data), err
 }
 
 // toBag makes a bag of the files: data/ and the tag files, whose digests the inventory has.

@@ -14,6 +14,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"bagpipe/engine/timetable"
 	"bagpipe/layout"
 	"bagpipe/steps"
+	"bagpipe/steps/target"
 )
 
 // tree is where settings are read from: a commit, or a folder.
@@ -44,6 +46,9 @@ func CheckFolder(ctx context.Context, root string, robots map[layout.Name]steps.
 		return paths, mistakes, err
 	}
 	for _, p := range paths {
+		if p == layout.SettingsFile {
+			mistakes = append(mistakes, badTemplates(t, root, p)...)
+		}
 		if path.Dir(p) != layout.SchedulesDir {
 			continue
 		}
@@ -54,6 +59,34 @@ func CheckFolder(ctx context.Context, root string, robots map[layout.Name]steps.
 		mistakes = append(mistakes, idle...)
 	}
 	return paths, mistakes, nil
+}
+
+// badTemplates tells the templates of targets that cannot be parsed. One that is not there, as in a clone, is not looked at.
+func badTemplates(t tree, root, p string) (mistakes []error) {
+	data, err := t.ReadFile(p)
+	if err != nil {
+		return nil
+	}
+	s, err := ParseSettings(p, data)
+	if err != nil {
+		return nil // told by itself
+	}
+	seen := map[string]bool{"": true}
+	for _, name := range slices.Sorted(maps.Keys(s.Targets)) {
+		file := s.Targets[name].Template
+		text, err := os.ReadFile(Below(root, file))
+		if seen[file] || err != nil {
+			continue
+		}
+		seen[file] = true
+		if _, err := target.ParseTemplate(file, string(text)); err != nil {
+			said := strings.TrimPrefix(err.Error(), "template: "+filepath.Base(file)+":")
+			line, text, _ := strings.Cut(said, ": ")
+			n, _ := strconv.Atoi(line)
+			mistakes = append(mistakes, &layout.FileError{File: file, Line: n, Column: 1, Text: text})
+		}
+	}
+	return mistakes
 }
 
 // idleSchedule says why the schedule of a file would do nothing from now on: it is never due again, or, in the

@@ -1,12 +1,15 @@
 package target
 
 import (
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/url"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
+	"text/template"
 	"time"
 
 	"bagpipe/layout"
@@ -87,6 +90,14 @@ func (a Argv) List() []string { return strings.Split(string(a), "\x00") }
 
 // Deposits reports whether bags can be deposited there.
 func (c Config) Deposits() bool { return c.Kind != KindURL && c.Kind != KindCommand }
+
+// ParseTemplate reads what a template: says.
+func ParseTemplate(file, text string) (*template.Template, error) {
+	return template.New(filepath.Base(file)).Option("missingkey=zero").Funcs(template.FuncMap{"json": func(v any) (string, error) {
+		data, err := json.Marshal(v)
+		return string(data), err
+	}}).Parse(text)
+}
 
 func (c Config) checkOutlet() (key string, err error) {
 	o := c.Outlet

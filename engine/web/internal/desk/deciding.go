@@ -29,9 +29,6 @@ func (d *Desk) DecideDelivery(ctx context.Context, ref string, to layout.Name, a
 	if err != nil {
 		return Decided{}, err
 	}
-	if (act == "refuse" || act == "withdraw") && message == "" {
-		return Decided{}, fault.New(fault.Invalid, "To refuse, or to take back, needs a reason.")
-	}
 	out := Decided{Item: id, Target: to}
 	switch act {
 	case "approve":
