@@ -32,6 +32,30 @@ func (k *Keeper) PlaceRoot(name layout.Name) (root string, trusting bool) {
 	return "", false
 }
 
+// Away says why the root of a catalog is not the one that its records are of, as a scan does; "": it is.
+func (k *Keeper) Away(name layout.Name) (why string) {
+	c, err := k.Catalog(name)
+	if err != nil {
+		return "" // it was removed
+	}
+	v, err := k.ledger.Store.Tip()
+	if err != nil {
+		return err.Error()
+	}
+	root, err := readNode(v, name, "")
+	if err != nil {
+		if root, err = k.soundNode(name, "", err); err != nil {
+			return err.Error()
+		}
+	}
+	s := &scan{cat: c}
+	if root != nil {
+		s.old = tree{"": root}
+	}
+	_, why = s.away()
+	return why
+}
+
 // Add writes catalogs/NAME.yaml and commits it.
 func (k *Keeper) Add(ctx context.Context, c *roots.Catalog) error {
 	now := k.settings.Current()

@@ -16,7 +16,8 @@ type Folders struct {
 	Spares   spareFolders
 	Space    freeSpace
 	verified verifiedSources
-	Roots    Roots // of catalogs; nil: there are none
+	Roots    Roots                                  // of catalogs; nil: there are none
+	Away     func(catalog layout.Name) (why string) // the root of one that Roots knows, as a scan judges it; "": it is there
 }
 
 // New gives the folders of the workspace at root. least is the free space in bytes below

@@ -86,8 +86,8 @@ const (
 	noCatalog = ", which is not in " + layout.CatalogsDir + "/"
 )
 
-// PlaceGone says that an object is not in its place any more, though the root of its catalog is
-// there and not empty, as that of a mount is which is away; "" where that is not so.
+// PlaceGone says that an object is not in its place any more, though the root of its catalog is not away;
+// "" where that is not so.
 func (fo *Folders) PlaceGone(m layout.Manifest) string {
 	path, _, err := fo.PlaceOf(m)
 	if fault.Is(err, fault.NotFound) {
@@ -99,8 +99,7 @@ func (fo *Folders) PlaceGone(m layout.Manifest) string {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return ""
 	}
-	root, _ := fo.Roots(m.Source.Place.Catalog)
-	if entries, err := os.ReadDir(root); err != nil || len(entries) == 0 {
+	if fo.Away(m.Source.Place.Catalog) != "" {
 		return ""
 	}
 	return m.Source.Place.Path + goneFrom + string(m.Source.Place.Catalog)
