@@ -152,6 +152,23 @@ func TestStepsWaitForARootThatMayNotBeRead(t *testing.T) {
 	}
 }
 
+// What may not be read in its place is not damaged, and not held.
+func TestFixityOfWhatMayNotBeRead(t *testing.T) {
+	t.Parallel()
+	a := newAccounts(t)
+	a.service(0, "mkdir photos && echo one > photos/one.txt && bagpipe -C archive catalog add photos photos && bagpipe -C archive catalog scan && "+runQuiet)
+	if out := a.service(4, "chmod 0 photos/one.txt && bagpipe -C archive fixity run photos/one.txt"); !strings.Contains(out, "not read  ") || !strings.Contains(out, "0 damaged") {
+		t.Errorf("it may not be read: %s", out)
+	}
+	if out := a.service(0, "bagpipe -C archive status"); !strings.Contains(out, " 0 held") {
+		t.Errorf("status: %s", out)
+	}
+	if out := a.service(0, "git -C archive log --grep=fixity"); strings.Contains(out, "failed") {
+		t.Errorf("recorded: %s", out)
+	}
+	a.service(0, "chmod 644 photos/one.txt && bagpipe -C archive fixity run photos/one.txt")
+}
+
 const runQuiet = "bagpipe -C archive run -q"
 
 func TestAFolderThatMayNotBeMovedIsCopiedOnce(t *testing.T) {

@@ -31,8 +31,11 @@ type damage string
 
 func (d damage) Error() string { return string(d) }
 
-// notRead is damage of a copy that the disk does not give.
-type notRead struct{ damage }
+// notRead is damage of a copy that the disk does not give. barred: this account may not read it.
+type notRead struct {
+	damage
+	barred bool
+}
 
 func (n notRead) Unwrap() error { return n.damage }
 
@@ -205,11 +208,15 @@ func (o ownCopies) look(ctx context.Context, w view, copies map[string]layout.Fi
 		var wrong damage
 		switch {
 		case errors.As(err, &wrong):
-			if found.How = HowChanged; errors.As(err, new(notRead)) {
+			var unread notRead
+			if found.How = HowChanged; errors.As(err, &unread) {
 				found.How = HowUnreadable
 			}
 			found.Outcome, found.Message = layout.FixityFailed, ledger.Clip(ledger.Printable(string(wrong)), ledger.MaxMessage)
-			if found.How == HowChanged && (one.copy == Source || one.copy == Content && o.c.folder.InPlace(o.r.Manifest)) {
+			switch inPlace := one.copy == Source && o.r.Manifest.Source.Place != nil || one.copy == Content && o.c.folder.InPlace(o.r.Manifest); {
+			case unread.barred && inPlace: // its owner says who may read it, and it may be as it was
+				found.Outcome, found.How = layout.FixityDown, ""
+			case found.How == HowChanged && (one.copy == Source || inPlace):
 				if err := newerInstead(ctx, o.c, o.r.Manifest, &found); err != nil {
 					return err
 				}
@@ -367,7 +374,7 @@ func unreadable(err error) error {
 		return err
 	case errors.As(err, &path), errors.As(err, &broken), errors.As(err, &special), errors.Is(err, files.ErrChanged),
 		errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EIO): // by hashing, which opens without names
-		return notRead{damage(err.Error())}
+		return notRead{damage(err.Error()), errors.Is(err, fs.ErrPermission) || special != nil && special.Rule == inbox.RuleUnreadable}
 	}
 	return err
 }
