@@ -33,7 +33,13 @@ func (s *scan) flushSome(ctx context.Context) error {
 }
 
 // flush commits versions, then records, then has new items made. It does not wait for the last shifts of these.
+// Where the workspace has no room, nothing is: the next scan goes on from there.
 func (s *scan) flush(ctx context.Context, but int) error {
+	if len(s.changed)+len(s.fresh) > 0 {
+		if err := s.k.intake.Low(); err != nil {
+			return err
+		}
+	}
 	if len(s.changed) > 0 {
 		err := s.admitted(ctx, s.crew.begin(ctx, s.changed, s.refresh))
 		if s.changed = nil; err != nil {

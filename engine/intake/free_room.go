@@ -111,6 +111,9 @@ func (in *Intake) roomLeft() (float64, error) {
 	return float64(free) - float64(in.settings.Current().Settings.Free()), err
 }
 
+// Low is why nothing may be taken in now, as the disk has no room; nil: it may.
+func (in *Intake) Low() error { return in.folder.Space.Low() }
+
 // refuses is why there is no room for a path; nil: there is.
 func (r room) refuses(path string) error {
 	if r.need <= r.left {
