@@ -253,11 +253,11 @@ func TestMaintainStoresVersionsAsDifferences(t *testing.T) {
 	}
 	// Three items, the newest of each round and those that begin a chain. A root, an
 	// items and an item's tree for each commit. Packs of the same moment may be joined in
-	// either order, which begins up to two chains an item more in each round.
+	// either order, which begins up to three chains an item more in each round.
 	const commits = 3 * 3 * 70
 	for kind, want := range map[string]stored{
 		"blob":   {n: 600, whole: 3 * 3 * (70/13 + 2), deepest: 13},
-		"tree":   {n: 3 * commits, whole: 3*commits/13 + 3*(12+2*3*3), deepest: 13},
+		"tree":   {n: 3 * commits, whole: 3*commits/13 + 3*(12+3*3*3), deepest: 13},
 		"commit": {n: commits, whole: commits/9 + 10, deepest: 8},
 	} {
 		if got := storedAs(t, root, kind); got.n < want.n || got.whole > want.whole || got.deepest > want.deepest {
