@@ -28,6 +28,8 @@ type Keeper struct {
 
 	listing sync.Mutex // held by a list of all items, of which one is made at a time
 
+	used sync.Map // the names of targets that hold something, as was seen once
+
 	turn sync.Mutex // held by Pass and Republish; guards the rest
 	seen bool       // at and open are read
 	at   gitstore.Hash

@@ -132,6 +132,9 @@ func List(ctx context.Context, k *Keeper, w Which, most int) (rows []Row, fit in
 
 // delivered reports whether a target was given something and has it still, or may have it, by the records of all items.
 func delivered(ctx context.Context, k *Keeper, to layout.Name) (bool, error) {
+	if _, known := k.used.Load(to); known { // each item that waits asks
+		return true, nil
+	}
 	v, err := k.ledger.Store.Tip()
 	if err != nil {
 		return false, err
@@ -140,6 +143,7 @@ func delivered(ctx context.Context, k *Keeper, to layout.Name) (bool, error) {
 	err = visit(ctx, k, v, false, func(o *object) {
 		if d := o.delivery.Targets[to]; d != nil && d.Sent != nil && d.Sent.Receipt != "" {
 			found.Store(true)
+			k.used.Store(to, true)
 		}
 	})
 	return found.Load(), err
