@@ -68,32 +68,6 @@ func (c *Snapshot) Keeping(path, root string, others ...string) (dir string, err
 	return amidst(path, append(own, keptBy(root)...))
 }
 
-// keptBy are the folders of the workspace root that its engine alone writes to.
-func keptBy(root string) (dirs []string) {
-	for _, dir := range []string{layout.RepositoryDir, layout.ItemsDir, layout.IntakeDir, layout.RejectedDir, layout.StateDir} {
-		dirs = append(dirs, filepath.Join(root, dir))
-	}
-	return dirs
-}
-
-// amidst is the first of dirs that a path lies in, or is; "": none.
-func amidst(path string, dirs []string) (dir string, err error) {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
-	}
-	abs = roots.Resolve(abs)
-	for _, dir := range dirs {
-		if dir, err = filepath.Abs(dir); err != nil {
-			return "", err
-		}
-		if dir = roots.Resolve(dir); roots.Within(abs, dir) {
-			return dir, nil
-		}
-	}
-	return "", nil
-}
-
 // settingsDirs are the folders of settings files.
 var settingsDirs = []string{layout.WorkflowsDir, layout.RulesDir, layout.QueuesDir, layout.SchedulesDir, layout.SearchesDir, layout.CatalogsDir,
 	layout.WordsDir, layout.PlacesDir,

@@ -1,0 +1,34 @@
+package settings
+
+import (
+	"path/filepath"
+
+	"bagpipe/engine/roots"
+	"bagpipe/layout"
+)
+
+// keptBy are the folders of the workspace root that its engine alone writes to.
+func keptBy(root string) (dirs []string) {
+	for _, dir := range []string{layout.RepositoryDir, layout.ItemsDir, layout.IntakeDir, layout.RejectedDir, layout.StateDir} {
+		dirs = append(dirs, filepath.Join(root, dir))
+	}
+	return dirs
+}
+
+// amidst is the first of dirs that a path lies in, or is; "": none.
+func amidst(path string, dirs []string) (dir string, err error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	abs = roots.Resolve(abs)
+	for _, dir := range dirs {
+		if dir, err = filepath.Abs(dir); err != nil {
+			return "", err
+		}
+		if dir = roots.Resolve(dir); roots.Within(abs, dir) {
+			return dir, nil
+		}
+	}
+	return "", nil
+}
