@@ -108,8 +108,6 @@ func (k *Keeper) checkRoot(c *roots.Catalog) error {
 	return nil
 }
 
-func fileOf(name layout.Name) string { return layout.CatalogsDir + "/" + string(name) + ".yaml" }
-
 // Remove removes catalogs/NAME.yaml, while no scan of it runs. What was catalogued stays in the history, and the
 // items stay.
 func (k *Keeper) Remove(ctx context.Context, name layout.Name) error {
@@ -133,5 +131,5 @@ func (k *Keeper) Remove(ctx context.Context, name layout.Name) error {
 	if err := k.settings.PutSetting(ctx, file, was, nil, "removed"); err != nil {
 		return err
 	}
-	return k.settings.Sync(ctx)
+	return errors.Join(k.settings.Sync(ctx), k.noteFailure(name, nil))
 }
