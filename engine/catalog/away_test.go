@@ -14,8 +14,7 @@ import (
 func TestWhatIsAwayIsNotGone(t *testing.T) {
 	check(t, 1)
 	rapid.Check(t, func(r *rapid.T) {
-		w := newWorld(r, t.TempDir())
-		defer w.e.Close()
+		w := newWorld(r)
 		w.must(os.WriteFile(w.at("a.dat"), []byte("a"), 0o644))
 		_, err := w.e.Catalog.Scan(t.Context(), "c", catalog.Options{})
 		w.must(err)

@@ -19,8 +19,7 @@ import (
 func TestFirstScanIsGoneOnWith(t *testing.T) {
 	check(t, 1)
 	rapid.Check(t, func(r *rapid.T) {
-		w := newWorld(r, t.TempDir())
-		defer w.e.Close()
+		w := newWorld(r)
 		const (
 			folders = 510 // more than the records of one commit
 			most    = folders * 9 / 10
@@ -60,17 +59,11 @@ func TestFirstScanIsGoneOnWith(t *testing.T) {
 func TestRemovedDuringAScan(t *testing.T) {
 	check(t, 1)
 	rapid.Check(t, func(r *rapid.T) {
-		dir, err := os.MkdirTemp("", "catalog")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer os.RemoveAll(dir)
-		w := newWorld(r, dir)
-		defer w.e.Close()
+		w := newWorld(r)
 		ctx := context.Background()
 		w.must(os.WriteFile(w.at("a"), []byte("a"), 0o644))
 		looks := 0
-		_, err = w.e.Catalog.Scan(ctx, "c", catalog.Options{Told: func(catalog.Progress) {
+		_, err := w.e.Catalog.Scan(ctx, "c", catalog.Options{Told: func(catalog.Progress) {
 			if looks++; looks > 1 {
 				return
 			}

@@ -46,7 +46,13 @@ type thing struct {
 	linked         bool // another name has its bytes: which of them keeps the item is open
 }
 
-func newWorld(t *rapid.T, dir string) *world {
+// newWorld makes an empty catalog, which is gone with its check.
+func newWorld(t *rapid.T) *world {
+	dir, err := os.MkdirTemp("", "catalog")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
 	w := &world{t: t, dir: filepath.Join(dir, "root"), held: map[string]*thing{}, was: map[layout.ItemID]layout.Manifest{}}
 	w.must(os.Mkdir(w.dir, 0o755))
 	ctx, root := context.Background(), filepath.Join(dir, "ws")
@@ -55,6 +61,7 @@ func newWorld(t *rapid.T, dir string) *world {
 	e, err := engine.Open(ctx, root, o)
 	w.must(err)
 	w.e = e
+	t.Cleanup(func() { w.e.Close() })
 	e.Catalog.Racy = 20 * time.Millisecond // a few ticks of the clock that files get their times from
 	w.must(e.Catalog.Add(ctx, &roots.Catalog{Name: "c", Root: w.dir, Collection: "default"}))
 	w.must(e.Index.Load(ctx))
@@ -312,13 +319,7 @@ func check(t *testing.T, times int) {
 func TestScanAgainstAModel(t *testing.T) {
 	check(t, 20)
 	rapid.Check(t, func(r *rapid.T) {
-		dir, err := os.MkdirTemp("", "catalog")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer os.RemoveAll(dir)
-		w := newWorld(r, dir)
-		defer w.e.Close()
+		w := newWorld(r)
 		acts := map[string]func(*rapid.T){"create": w.create, "write": w.write, "touch": w.touch, "rename": w.rename, "renameFolder": w.renameFolder,
 			"remove": w.remove, "link": w.link, "hardLink": w.hardLink, "during": w.during, "forget": w.forget, "unmount": w.unmount, "interrupted": w.interrupted, "scan": w.scan}
 		names := slices.Sorted(maps.Keys(acts))

@@ -17,13 +17,7 @@ import (
 func TestWhatMovesDuringAScan(t *testing.T) {
 	check(t, 5)
 	rapid.Check(t, func(r *rapid.T) {
-		dir, err := os.MkdirTemp("", "catalog")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer os.RemoveAll(dir)
-		w := newWorld(r, dir)
-		defer w.e.Close()
+		w := newWorld(r)
 		folders := []string{"a", "b", "c"}
 		for _, name := range folders {
 			w.must(os.Mkdir(w.at(name), 0o755))
@@ -67,13 +61,7 @@ func TestWhatMovesDuringAScan(t *testing.T) {
 func TestTimesAhead(t *testing.T) {
 	check(t, 5)
 	rapid.Check(t, func(r *rapid.T) {
-		dir, err := os.MkdirTemp("", "catalog")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer os.RemoveAll(dir)
-		w := newWorld(r, dir)
-		defer w.e.Close()
+		w := newWorld(r)
 		w.must(os.Mkdir(w.at("a"), 0o755))
 		w.must(os.WriteFile(w.at("a/x"), []byte("x"), 0o644))
 		at := time.Now().AddDate(rapid.SampledFrom([]int{-60, 50}).Draw(r, "years"), 0, 0)

@@ -19,8 +19,7 @@ import (
 func TestFoldersOfAnyName(t *testing.T) {
 	check(t, 1)
 	rapid.Check(t, func(r *rapid.T) {
-		w := newWorld(r, t.TempDir())
-		defer w.e.Close()
+		w := newWorld(r)
 		names := []string{`a\b`, "a%5Cb", `C:\data`, "git~1", "GIT~1 ..", "git~1:x", `git~1\`, ".git", ".GIT ", ".g\u200cit", "\u200cgit~1", "g\ufeffit~1",
 			"\u200f", "a\xffb", "%67it~1", ".", "..."}
 		visible := 0
@@ -56,8 +55,7 @@ func TestFoldersOfAnyName(t *testing.T) {
 func TestPathLongerThanTheSystemTakes(t *testing.T) {
 	check(t, 1)
 	rapid.Check(t, func(r *rapid.T) {
-		w := newWorld(r, t.TempDir())
-		defer w.e.Close()
+		w := newWorld(r)
 		fd, err := unix.Open(w.dir, unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		w.must(err)
 		w.must(os.WriteFile(w.at("beside.dat"), []byte("beside"), 0o644))

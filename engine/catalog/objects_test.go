@@ -60,13 +60,8 @@ func (w *world) turn(*rapid.T) {
 }
 
 // newObjects is a world with files at three depths.
-func newObjects(t *testing.T, r *rapid.T) *world {
-	dir, err := os.MkdirTemp("", "catalog")
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := newWorld(r, dir)
-	r.Cleanup(func() { w.e.Close(); os.RemoveAll(dir) })
+func newObjects(r *rapid.T) *world {
+	w := newWorld(r)
 	for _, name := range []string{"a/1.txt", "a/b/2.txt", "a/b/c/3.txt", "a/d/4.txt", "e/5.txt", "e/f/6.txt"} {
 		w.must(os.MkdirAll(filepath.Dir(w.at(name)), 0o755))
 		w.must(os.WriteFile(w.at(name), []byte(name), 0o644))
@@ -81,7 +76,7 @@ func newObjects(t *testing.T, r *rapid.T) *world {
 func TestObjectsComeAndGo(t *testing.T) {
 	check(t, 5)
 	rapid.Check(t, func(r *rapid.T) {
-		w := newObjects(t, r)
+		w := newObjects(r)
 		top, refuse, lose := rapid.SampledFrom([]string{"a", "a/b", "e"}).Draw(r, "object"), rapid.Bool().Draw(r, "refused"), rapid.Bool().Draw(r, "one gone")
 		if lose {
 			for _, name := range []string{"a/1.txt", "a/b/2.txt", "e/5.txt"} {
@@ -104,7 +99,7 @@ func TestObjectsComeAndGo(t *testing.T) {
 func TestPlainScansAgainstFullOnes(t *testing.T) {
 	check(t, 8)
 	rapid.Check(t, func(r *rapid.T) {
-		w := newObjects(t, r)
+		w := newObjects(r)
 		acts := []func(*rapid.T){w.turn, w.turn, w.turn, w.create, w.rename, w.remove}
 		for range rapid.IntRange(1, 4).Draw(r, "scans") {
 			for range rapid.IntRange(1, 3).Draw(r, "acts") {

@@ -17,8 +17,7 @@ import (
 func TestWhatWasToldOfAFile(t *testing.T) {
 	check(t, 1)
 	rapid.Check(t, func(r *rapid.T) {
-		w := newWorld(r, t.TempDir())
-		defer w.e.Close()
+		w := newWorld(r)
 		now := w.e.Settings.Current()
 		cat := now.Catalogs["c"]
 		seen := now.Book.Survey(cat.Root, cat.Collection, recognise.Options{Particular: true}, func(string) recognise.Listed { return nil })
