@@ -54,18 +54,28 @@ func (o folderOutlet) there(ctx context.Context) error {
 	if err != nil {
 		return &target.Down{Err: fmt.Errorf("the target's folder: %w", err)}
 	}
-	_, err = os.Lstat(o.notes())
-	if !errors.Is(err, fs.ErrNotExist) {
-		if err != nil {
-			err = &target.Down{Err: err}
-		}
+	known, err := o.known()
+	if known || err != nil {
 		return err
 	}
 	used, err := o.used(ctx)
-	if err == nil && used {
+	if err != nil || !used {
+		return err
+	}
+	// Another item may be the first, and have come there since.
+	if known, err = o.known(); err == nil && !known {
 		err = &target.Down{Err: fmt.Errorf("%s has nothing of what was delivered to it, and no folder .bagpipe: is it mounted? If it is a new one, make that folder in it", layout.EncodePath(o.dir))}
 	}
 	return err
+}
+
+// known reports whether the folder has the notes of deliveries.
+func (o folderOutlet) known() (bool, error) {
+	_, err := os.Lstat(o.notes())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, &target.Down{Err: err}
+	}
+	return err == nil, nil
 }
 
 func (o folderOutlet) ask(ctx context.Context, p parcel) (string, bool, error) {

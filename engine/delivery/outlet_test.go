@@ -99,3 +99,21 @@ func TestFoldersOfOthersAreLeftAlone(t *testing.T) {
 		t.Errorf("remove: %v; it stands: %v", err, stands("."))
 	}
 }
+
+// The first delivery of a folder may come between the look at it and the question whether anything was delivered.
+func TestFirstDeliveryBesideAnother(t *testing.T) {
+	dir, come := t.TempDir(), false
+	o := folderOutlet{dir, func(context.Context) (bool, error) {
+		if come {
+			return true, os.MkdirAll(filepath.Join(dir, ".bagpipe"), 0o777)
+		}
+		return true, nil
+	}}
+	if err := o.there(t.Context()); !Away(err) {
+		t.Errorf("a folder without what was delivered is there: %v", err)
+	}
+	come = true
+	if err := o.there(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
