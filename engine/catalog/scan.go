@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -92,10 +91,10 @@ type scan struct {
 	tally
 	force force
 
-	old, now   tree
-	shelves    *recognise.Survey
-	passed     func(name string) bool   // names that are no objects
-	unrecorded map[string]layout.ItemID // items that no record names, by the paths of their objects; nil: not looked for yet
+	old, now tree
+	shelves  *recognise.Survey
+	passed   func(name string) bool // names that are no objects
+	claims   *claims                // of the items that there are; nil: nobody asked them yet
 	changes
 }
 
@@ -110,7 +109,8 @@ type changes struct {
 type tally struct {
 	report *Report
 	asked  atomic.Int64
-	mu     sync.Mutex // guards what report says of objects
+	mended map[string]bool // entries of which the records named no item, or a wrong one
+	mu     sync.Mutex      // guards what report says of objects
 }
 
 // stock is what a scan has to commit.
@@ -155,7 +155,7 @@ func (k *Keeper) Scan(ctx context.Context, name layout.Name, o Options) (*Report
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	s := &scan{k: k, cat: cat, o: o, force: force{name: name, ledger: k.ledger, stop: stop}}
-	s.report = &Report{Catalog: name}
+	s.report, s.mended = &Report{Catalog: name}, map[string]bool{}
 	began := time.Now()
 	if err = s.run(ctx); err != nil && errors.As(context.Cause(ctx), new(*removedError)) {
 		err = context.Cause(ctx)
@@ -199,6 +199,11 @@ func (s *scan) run(ctx context.Context) (err error) {
 	if err := s.k.checkRoot(s.cat); err != nil {
 		return err
 	}
+	if !s.complete && !s.o.Check {
+		if err := mendRecords(ctx, s); err != nil {
+			return err
+		}
+	}
 	found, err := s.walkAll(ctx, device)
 	if err == nil || errors.Is(err, errMounted) {
 		if _, s.report.Away = s.away(); s.report.Away != "" { // since the scan began
@@ -226,6 +231,7 @@ func (s *scan) run(ctx context.Context) (err error) {
 	if _, err = s.visit(ctx, "", rules, false); err != nil {
 		return err
 	}
+	tellMended(s)
 	if err := s.finish(ctx); err != nil {
 		return err
 	}
@@ -458,10 +464,4 @@ func (k *Keeper) rules(c *roots.Catalog) (string, error) {
 		}
 	}
 	return "none", nil
-}
-
-// placeOf is where an object lies below its root.
-func placeOf(p layout.Place) (string, error) {
-	rel, err := layout.DecodePath(p.Path)
-	return filepath.ToSlash(rel), err
 }

@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -9,17 +8,15 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
-	"time"
 
-	"bagpipe/engine/gitstore"
 	"bagpipe/engine/intake"
-	"bagpipe/engine/ledger"
 	"bagpipe/engine/recognise"
 	"bagpipe/layout"
 
@@ -352,19 +349,71 @@ func verdictOf(o *recognise.Outcome, k kind) verdict {
 	return unknown
 }
 
-// standing gives the item that stands for the object at a path and of which the folder's record has lost: somebody removed
-// the record. "": there is none, and the object is new. The items are looked through once a scan, and only where a record
-// is not there that should be: an item says where its object lies.
+// standing gives the item that stands for the object at a path and that the folder's record does not name, as others
+// changed it. "": there is none, and the object is new. The items are looked through once a scan, and only where the records
+// may be others than the last scan's, or one is not there that should be: an item says where its object lies.
 func standing(ctx context.Context, s *scan, n *node, path string) (layout.ItemID, error) {
-	if !s.old.lacks(n.path) {
+	if s.complete && !s.old.lacks(n.path) {
 		return "", nil
 	}
-	if s.unrecorded == nil {
-		if err := findUnrecorded(ctx, s); err != nil {
-			return "", fmt.Errorf("look which items of catalog %s have lost their records: %w", s.cat.Name, err)
+	if s.claims == nil {
+		if err := readItems(ctx, s, s.now); err != nil {
+			return "", err
 		}
 	}
-	return s.unrecorded[path], nil
+	item := s.claims.take(placeKey(path, n.find(filepath.Base(path)).kind))
+	if item != "" {
+		s.mended[path] = true
+	}
+	return item, nil
+}
+
+// readItems reads what the items of the catalog say of their objects, of which a tree is to name some.
+func readItems(ctx context.Context, s *scan, t tree) error {
+	v, err := s.k.ledger.Store.Tip()
+	if err == nil {
+		s.claims, err = readClaims(ctx, v, s.cat.Name, t)
+	}
+	if err != nil {
+		err = fmt.Errorf("look where the objects of catalog %s lie by its items: %w", s.cat.Name, err)
+	}
+	return err
+}
+
+// mendRecords takes from entries the items that they cannot be: the records may have been changed by others.
+func mendRecords(ctx context.Context, s *scan) error {
+	if err := readItems(ctx, s, s.old); err != nil {
+		return err
+	}
+	there := func(path string) bool {
+		_, err := os.Lstat(filepath.Join(s.cat.Root, path))
+		return err == nil
+	}
+	for _, w := range s.claims.wrong(there) {
+		if there(w.path()) { // else it moved, in a scan that was killed
+			s.mended[w.path()] = true
+		}
+		w.entry().item, w.in.changed = "", true
+	}
+	return nil
+}
+
+// tellMended tells of which entries the records named no item, or a wrong one.
+func tellMended(s *scan) {
+	const most = 5
+	if len(s.mended) == 0 {
+		return
+	}
+	paths := slices.Sorted(maps.Keys(s.mended))
+	for i := range paths {
+		paths[i] = layout.EncodePath(paths[i])
+	}
+	more := ""
+	if len(paths) > most {
+		more = fmt.Sprintf(" and %d more", len(paths)-most)
+		paths = paths[:most]
+	}
+	s.k.ledger.Warn(fmt.Sprintf("the records of catalog %s were changed by others: they named no item, or a wrong one, of %s%s; it was found out anew", s.cat.Name, strings.Join(paths, ", "), more))
 }
 
 // lacks reports whether a folder has no record although the one above it knows the folder, or has none either. Of a catalog
@@ -381,46 +430,4 @@ func (t tree) lacks(path string) bool {
 		return t.lacks(parentOf(path))
 	}
 	return above.find(path[strings.LastIndexByte(path, '/')+1:]) != nil
-}
-
-// findUnrecorded finds the items of the catalog that no record names, by their paths; of two at one path the younger.
-func findUnrecorded(ctx context.Context, s *scan) error {
-	recorded := map[layout.ItemID]bool{}
-	for _, n := range s.now {
-		n.each(func(e *entry) bool {
-			recorded[e.item] = true
-			return true
-		})
-	}
-	v, err := s.k.ledger.Store.Tip()
-	if err != nil {
-		return err
-	}
-	since := map[string]time.Time{}
-	s.unrecorded = map[string]layout.ItemID{}
-	var turn sync.Mutex
-	return v.Folders(ctx, gitstore.Hash{}, layout.ItemsDir, ledger.ItemDepth, func(f gitstore.Folder) error {
-		id, rest, is := layout.ItemOfPath(f.Path)
-		if !is || rest != "" || recorded[id] {
-			return nil
-		}
-		data, err := f.ReadFile(layout.ManifestJSON)
-		if err != nil || !bytes.Contains(data, []byte(`"place"`)) { // most are no objects in place
-			return err
-		}
-		m, err := layout.DecodeManifest(data)
-		if err != nil || m.Source.Place == nil || m.Source.Place.Catalog != s.cat.Name || m.Disposed != nil {
-			return nil // a damaged one is told of by itself
-		}
-		path, err := placeOf(*m.Source.Place)
-		if err != nil {
-			return nil
-		}
-		turn.Lock()
-		defer turn.Unlock()
-		if was, twice := since[path]; !twice || was.Before(m.Created) {
-			since[path], s.unrecorded[path] = m.Created, id
-		}
-		return nil
-	})
 }
