@@ -145,6 +145,26 @@ func TestCatalogOfAnotherOwner(t *testing.T) {
 	if now := scan(0, "list", "scans", "--all"); now != known {
 		t.Errorf("known:\n%sbefore:\n%s", now, known)
 	}
+	// A file of an item that may not be read waits, told by each scan, until it may be.
+	b.must(os.Chmod(filepath.Join(root, "a/1.txt"), 0))
+	for range 2 {
+		if out := scan(screen.ExitSomeFailed, "scan"); !strings.Contains(out, "  a/1.txt: ") || !strings.Contains(out, "permission denied") {
+			t.Errorf("not told: %s", out)
+		}
+		if out := scan(0, "list", "scans"); !regexp.MustCompile(`[0-9a-f]{8} +file +yes +unread +a/1.txt\n`).MatchString(out) {
+			t.Errorf("listed: %s", out)
+		}
+	}
+	if out := scan(0, "status"); !strings.Contains(out, "scans: 1 entry could not be looked into; ") {
+		t.Errorf("status: %s", out)
+	}
+	b.must(os.Chmod(filepath.Join(root, "a/1.txt"), 0o666&^umask(t)))
+	if out := scan(0, "scan"); !strings.Contains(out, "new: 0, versions: 0, moved: 0, gone: 0") {
+		t.Errorf("may be read again: %s", out)
+	}
+	if now := scan(0, "list", "scans", "--all"); now != known {
+		t.Errorf("known:\n%sbefore:\n%s", now, known)
+	}
 	if after := b.stateOf(filepath.Join(root, "bag", "data")); !strings.Contains(before, after) {
 		t.Errorf("below the root:\n%sbefore:\n%s", after, before)
 	}

@@ -31,8 +31,14 @@ type Row struct {
 	Verdicts   map[string]int `json:"verdicts"`         // of entries that are there
 	Gone       int            `json:"gone"`             // entries, and what was below them
 	States     map[string]int `json:"states"`           // of folders
-	Unlisted   int            `json:"unlisted"`         // folders that no scan has come to yet; unconfirmed, too
 	Failed     string         `json:"failed,omitempty"` // why the last scan here failed
+	Ahead
+}
+
+// Ahead is what the next scan has to come to.
+type Ahead struct {
+	Unlisted int `json:"unlisted"` // folders that no scan has come to yet; unconfirmed, too
+	Waiting  int `json:"waiting"`  // entries that could not be looked into
 }
 
 // Rows tells how all catalogs stand.
@@ -75,12 +81,13 @@ type Trouble struct {
 	Unconfirmed int         `json:"unconfirmed"`      // folders with entries that are not there
 	Unlisted    int         `json:"unlisted"`         // folders that no scan has come to yet
 	Unread      int         `json:"unread"`           // folders that could not be read
+	Waiting     int         `json:"waiting"`          // entries that could not be looked into
 	Failed      string      `json:"failed,omitempty"` // why the last scan failed
 }
 
 // Trouble is what the catalog wants of a person.
 func (r Row) Trouble() Trouble {
-	return Trouble{r.Name, r.Root, r.Away, r.States[Unconfirmed] - r.Unlisted, r.Unlisted, r.States[Unread], r.Failed}
+	return Trouble{r.Name, r.Root, r.Away, r.States[Unconfirmed] - r.Unlisted, r.Unlisted, r.States[Unread], r.Waiting, r.Failed}
 }
 
 func (k *Keeper) failurePath(name layout.Name) string {
@@ -170,7 +177,7 @@ func (c *counts) of(k *Keeper, name layout.Name) (counted, error) {
 	return now, nil
 }
 
-// stand counts the folders by their states.
+// stand counts the folders by their states, and the entries that wait.
 func (r *Row) stand(t tree, at string) {
 	n := t[at]
 	if n == nil {
@@ -178,7 +185,14 @@ func (r *Row) stand(t tree, at string) {
 		r.Unlisted++
 		return
 	}
-	if r.States[n.state]++; !n.hasFolders() {
+	r.States[n.state]++
+	if n.tells() {
+		n.each(func(e *entry) bool {
+			r.Waiting += int(b2i(e.waits))
+			return true
+		})
+	}
+	if !n.hasFolders() {
 		return
 	}
 	n.each(func(e *entry) bool {
@@ -319,8 +333,11 @@ func (t tree) list(at, state string, w Which, each func(Entry)) {
 		if c := t[join(at, e.name)]; e.kind == folder && c != nil && out.State == Present {
 			out.State, out.Why = c.state, c.why
 		}
-		if e.verdict == refused {
-			out.Why = n.refused[e.name]
+		if e.waits && out.State == Present {
+			out.State = Unread
+		}
+		if e.hasReason() {
+			out.Why = n.reasons[e.name]
 		}
 		if w.Gone && out.State == Gone || !w.Gone && (w.All || e.item != "" || e.verdict == refused || out.State == Unread || out.State == Unconfirmed) {
 			each(out)

@@ -23,7 +23,7 @@ import (
 
 const (
 	stateDir        = layout.StateDir + "/catalogs"
-	checkpointMagic = "catalog checkpoint 3\n"
+	checkpointMagic = "catalog checkpoint 4\n"
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -151,10 +151,10 @@ func (n *node) pack(b []byte) []byte {
 	if n.packed.text != "" {
 		return n.packed.append(b)
 	}
-	p := packed{count: len(n.entries), there: n.there(), marked: n.isMarked(), refuses: n.refuses(), folders: n.hasFolders()}
+	p := packed{count: len(n.entries), there: n.there(), marked: n.isMarked(), tells: n.tells(), folders: n.hasFolders()}
 	var text []byte
 	for i := range n.entries {
-		text = n.entries[i].pack(text, n.refused)
+		text = n.entries[i].pack(text, n.reasons)
 	}
 	p.text = string(text)
 	return p.append(b)
@@ -163,19 +163,22 @@ func (n *node) pack(b []byte) []byte {
 func (p packed) append(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(p.count))
 	b = binary.AppendUvarint(b, uint64(p.there))
-	b = append(b, byte(b2i(p.marked)|b2i(p.refuses)<<1|b2i(p.folders)<<2))
+	b = append(b, byte(b2i(p.marked)|b2i(p.tells)<<1|b2i(p.folders)<<2))
 	return packText(b, p.text)
 }
 
-func (e *entry) pack(b []byte, refusals map[string]string) []byte {
+func (e *entry) pack(b []byte, reasons map[string]string) []byte {
 	flags := byte(e.kind) | byte(e.verdict)<<2
 	if e.gone {
 		flags |= 1 << 5
 	}
+	if e.waits {
+		flags |= 1 << 6
+	}
 	b = packText(append(b, flags), e.name)
 	b = packText(b, string(e.item))
-	if e.verdict == refused {
-		b = packText(b, refusals[e.name])
+	if e.hasReason() {
+		b = packText(b, reasons[e.name])
 	}
 	b = binary.AppendVarint(b, e.size)
 	b = binary.AppendVarint(b, e.mtime)
@@ -233,7 +236,7 @@ func (u *unpacker) node() *node {
 	}
 	flags := u.rest[0]
 	u.rest = u.rest[1:]
-	n.packed.marked, n.packed.refuses, n.packed.folders = flags&1 != 0, flags&2 != 0, flags&4 != 0
+	n.packed.marked, n.packed.tells, n.packed.folders = flags&1 != 0, flags&2 != 0, flags&4 != 0
 	if n.packed.text = u.text(); n.packed.count < 0 || n.packed.count > len(n.packed.text) {
 		u.bad = true
 	}

@@ -20,6 +20,7 @@
 //	  "rules": "5c1e9a70…",             by which the entries were recognised; none: they were not
 //	  "schema": 1,
 //	  "state": "present",
+//	  "waits": {"b.tif": "…"},          why entries could not be looked into; none: all could
 //	  "why": "…"                        of another state
 //	}
 //
@@ -30,11 +31,14 @@
 // and the reason stand behind the inode; what is in it stays part of it. An entry that is gone is kept while it, or what was below it, may be
 // an item; what is below a gone folder is gone by that.
 //
+// An entry that could not be looked into stays what it was, and waits: each scan asks anew, until it can be. A
+// program that knows of no reasons takes it for one that could be.
+//
 // States: present; unconfirmed, where so much was gone that a person is asked; unread, where
 // the folder could not be listed: what is below stays as it was. A folder that is listed and
 // has no record is unconfirmed, too, and Row counts it as Unlisted: nobody is asked about it.
 //
-// Beyond 4,096 entries they stand in pages .page-N.json, {"entries": …, "schema": 1}, by a hash
+// Beyond 4,096 entries they stand in pages .page-N.json, {"entries": …, "schema": 1, "waits": …}, by a hash
 // of their names; the number of pages is a power of two and only grows.
 //
 // # A scan

@@ -190,8 +190,11 @@ func (s *scan) admitted(ctx context.Context, given *shift) error {
 		return err
 	}
 	for i, err := range given.errs {
-		if err != nil {
-			s.failed(given.objects[i], err)
+		if o := given.objects[i]; err != nil {
+			s.failed(o, err)
+		} else if e := o.entry(); o.known && e != nil && e.waits {
+			e.waits, o.in.changed = false, true
+			s.keep(o.in)
 		}
 	}
 	return nil
@@ -250,15 +253,14 @@ func (s *scan) failed(o object, err error) {
 	if e == nil {
 		return
 	}
-	o.in.changed = true
-	s.keep(o.in)
+	defer s.keep(o.in)
 	var no *intake.Refused
 	if errors.As(err, &no) {
-		e.verdict = refused
+		e.verdict, e.waits, o.in.changed = refused, false, true
 		if !o.known {
 			e.item = ""
 		}
-		o.in.refuse(o.name, no.Reason)
+		o.in.note(o.name, no.Reason)
 		s.problem(o.path, no.Reason)
 		return
 	}
@@ -266,7 +268,10 @@ func (s *scan) failed(o object, err error) {
 	s.report.Later++
 	if !errors.Is(err, intake.ErrUnsettled) && !errors.As(err, &waits) && !fault.Is(err, fault.Busy) {
 		s.problem(o.path, err.Error())
+		o.in.wait(e, err.Error())
+		return
 	}
+	o.in.changed = true
 	if n := s.now[o.path]; e.kind == folder && n != nil {
 		n.rules, n.changed = "", true // looked at again by the next scan
 		s.keep(n)

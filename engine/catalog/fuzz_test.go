@@ -32,7 +32,7 @@ func FuzzEntry(f *testing.F) {
 // A checkpoint that is cut or overwritten is none, and asks for no more memory than it has bytes.
 func FuzzCheckpoint(f *testing.F) {
 	n := &node{path: "a/b", rules: "5c1e", state: Present, mtime: -1, inode: 1 << 63, pages: 1,
-		entries: []entry{{name: "x", size: 1, mtime: 2, ctime: 1, inode: 3, verdict: yes, item: "3fa9c0d2e1b7a45"}, {name: "y", kind: folder, gone: true}, {name: "z", verdict: refused}}, refused: map[string]string{"z": "why"}}
+		entries: []entry{{name: "x", size: 1, mtime: 2, ctime: 1, inode: 3, verdict: yes, item: "3fa9c0d2e1b7a45"}, {name: "y", kind: folder, gone: true}, {name: "w", waits: true}, {name: "z", verdict: refused}}, reasons: map[string]string{"w": "for whom", "z": "why"}}
 	f.Add(n.pack(nil))
 	f.Add([]byte(strings.Repeat("\xff", 40)))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -15,7 +15,7 @@ import (
 
 func drawEntry(t *rapid.T) entry {
 	return entry{name: rapid.SampledFrom([]string{"a", "b.tif", "c\xff", recognise.MarkerName, "z"}).Draw(t, "name"), kind: kind(rapid.IntRange(0, 3).Draw(t, "kind")),
-		verdict: verdict(rapid.IntRange(0, 5).Draw(t, "verdict")), gone: rapid.Bool().Draw(t, "gone"), size: rapid.Int64().Draw(t, "size"), mtime: rapid.Int64Range(-9, 9).Draw(t, "mtime"),
+		verdict: verdict(rapid.IntRange(0, 5).Draw(t, "verdict")), gone: rapid.Bool().Draw(t, "gone"), waits: rapid.Bool().Draw(t, "waits"), size: rapid.Int64().Draw(t, "size"), mtime: rapid.Int64Range(-9, 9).Draw(t, "mtime"),
 		ctime: rapid.Int64Range(-9, 9).Draw(t, "ctime"), inode: rapid.Uint64().Draw(t, "inode"), item: layout.ItemID(rapid.SampledFrom([]string{"", "3fa9c0d2e1b7a45"}).Draw(t, "item"))}
 }
 
@@ -26,15 +26,15 @@ func TestPackedFolders(t *testing.T) {
 		n.entries = rapid.SliceOfNDistinct(rapid.Custom(drawEntry), 0, 4, func(e entry) string { return e.name }).Draw(t, "entries")
 		slices.SortFunc(n.entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
 		for _, e := range n.entries {
-			if e.verdict == refused {
-				n.refuse(e.name, "why "+e.name)
+			if e.hasReason() {
+				n.note(e.name, "why "+e.name)
 			}
 		}
 		packed := func() *node { return (&unpacker{rest: string(n.pack(nil))}).node() }
 		for name, ask := range map[string]func(*node) any{
 			"size": func(n *node) any { return n.size() }, "there": func(n *node) any { return n.there() }, "isMarked": func(n *node) any { return n.isMarked() },
-			"refuses": func(n *node) any { return n.refuses() }, "hasFolders": func(n *node) any { return n.hasFolders() },
-			"all": func(n *node) any { return append([]entry{}, n.all()...) }, "refused": func(n *node) any { n.all(); return n.refused },
+			"tells": func(n *node) any { return n.tells() }, "hasFolders": func(n *node) any { return n.hasFolders() },
+			"all": func(n *node) any { return append([]entry{}, n.all()...) }, "reasons": func(n *node) any { n.all(); return n.reasons },
 			"find": func(n *node) any { return n.find("b.tif") },
 		} {
 			if got, want := ask(packed()), ask(n); !reflect.DeepEqual(got, want) {
@@ -81,14 +81,15 @@ func TestFoldersToVisit(t *testing.T) {
 		}
 		return out
 	}
-	changed, refusing, marked, late, other := plain("a/b"), plain("a/b"), plain("a/b"), plain("a/b"), plain("a/b")
+	changed, refusing, waiting, marked, late, other := plain("a/b"), plain("a/b"), plain("a/b"), plain("a/b"), plain("a/b"), plain("a/b")
 	changed.changed, late.rules, other.rules = true, "", "before"
 	refusing.entries = []entry{{name: "x", verdict: refused}}
+	waiting.entries = []entry{{name: "x", waits: true}}
 	marked.entries = []entry{{name: recognise.MarkerName}}
 	for name, c := range map[string]struct {
 		n    *node
 		idle string // which of a, a/b, a/b/c and d
-	}{"nothing": {plain("a/b"), "1111"}, "a change": {changed, "0011"}, "a refused object": {refusing, "0011"}, "not recognised": {late, "0011"}, "rules of its own": {marked, "0000"}, "by other rules": {other, "0000"}} {
+	}{"nothing": {plain("a/b"), "1111"}, "a change": {changed, "0011"}, "a refused object": {refusing, "0011"}, "an entry that waits": {waiting, "0011"}, "not recognised": {late, "0011"}, "rules of its own": {marked, "0000"}, "by other rules": {other, "0000"}} {
 		var s changes
 		s.touch(with(c.n), "r")
 		got := ""

@@ -88,8 +88,9 @@ func (n *node) files() map[string][]byte {
 		head = append(n.appendEntries(head, nil), ",\n"...)
 	} else {
 		for i := range n.pages {
-			page := n.appendEntries([]byte("{\n"), func(name string) bool { return pageOf(name, n.pages) == i })
-			out[pageFile(i)] = append(page, ",\n  \"schema\": 1\n}\n"...)
+			in := func(name string) bool { return pageOf(name, n.pages) == i }
+			page := n.appendEntries([]byte("{\n"), in)
+			out[pageFile(i)] = append(n.appendWaits(append(page, ",\n  \"schema\": 1"...), in), "\n}\n"...)
 		}
 	}
 	head = appendMember(head, "folder", string(appendTime(nil, n.mtime))+" "+strconv.FormatUint(n.inode, 10))
@@ -98,7 +99,9 @@ func (n *node) files() map[string][]byte {
 	}
 	head = appendMember(head, "rules", n.rules)
 	head = append(head, "  \"schema\": 1,\n"...)
-	head = appendText(append(head, "  \"state\": "...), n.state)
+	if head = appendText(append(head, "  \"state\": "...), n.state); n.pages == 1 {
+		head = n.appendWaits(head, nil)
+	}
 	if n.why != "" {
 		head = appendText(append(head, ",\n  \"why\": "...), n.why)
 	}
@@ -137,7 +140,7 @@ func (n *node) appendEntries(b []byte, only func(string) bool) []byte {
 		first = false
 		b = appendText(append(b, "\n    "...), encodeName(e.name))
 		if line = e.append(line[:0]); e.verdict == refused {
-			line = e.appendWhy(line, n.refused[e.name])
+			line = e.appendWhy(line, n.reasons[e.name])
 		}
 		b = appendText(append(b, ": "...), string(line))
 	}
@@ -145,6 +148,28 @@ func (n *node) appendEntries(b []byte, only func(string) bool) []byte {
 		b = append(b, "\n  "...)
 	}
 	return append(b, '}')
+}
+
+// appendWaits says why entries wait, if any do.
+func (n *node) appendWaits(b []byte, only func(string) bool) []byte {
+	some := false
+	for i := range n.all() {
+		e := &n.all()[i]
+		if !e.waits || only != nil && !only(e.name) {
+			continue
+		}
+		if !some {
+			b = append(b, ",\n  \"waits\": {"...)
+		} else {
+			b = append(b, ',')
+		}
+		some = true
+		b = appendText(append(appendText(append(b, "\n    "...), encodeName(e.name)), ": "...), n.reasons[e.name])
+	}
+	if some {
+		b = append(b, "\n  }"...)
+	}
+	return b
 }
 
 func (e *entry) append(b []byte) []byte {
@@ -242,6 +267,7 @@ type record struct {
 	Rules   string            `json:"rules"`
 	Schema  int               `json:"schema"`
 	State   string            `json:"state"`
+	Waits   map[string]string `json:"waits"`
 	Why     string            `json:"why"`
 }
 
@@ -280,12 +306,22 @@ func readNode(r gitstore.Reader, catalog layout.Name, path string) (*node, error
 				return nil, fmt.Errorf("%s: %q: %w", dir, name, err)
 			}
 			if e.verdict == refused {
-				n.refuse(e.name, why)
+				n.note(e.name, why)
 			}
 			n.entries = append(n.entries, e)
 		}
 	}
 	slices.SortFunc(n.entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+	for _, p := range parts {
+		for coded, why := range p.Waits {
+			if name, err := layout.DecodePath(coded); err != nil {
+				return nil, fmt.Errorf("%s: %q: %w", dir, coded, err)
+			} else if e := n.find(name); e != nil {
+				e.waits = true
+				n.note(name, why)
+			}
+		}
+	}
 	return n, nil
 }
 

@@ -101,7 +101,7 @@ type scan struct {
 // changes are what a scan has to visit.
 type changes struct {
 	touched map[string]bool // folders with a change in them, or below
-	told    map[string]bool // folders with something refused in them, or below
+	told    map[string]bool // folders with something in them, or below, that is refused or waits
 	steady  bool            // all was recognised by the rules in force, and no folder has rules of its own
 }
 
@@ -423,7 +423,7 @@ func (c *changes) touch(now tree, rules string) {
 		switch {
 		case n.changed || n.rules == "":
 			upTo(c.touched, n.path)
-		case n.refuses():
+		case n.tells():
 			upTo(c.told, n.path)
 		}
 		if n.isMarked() || n.rules != rules && n.rules != "" {

@@ -86,8 +86,8 @@ func (s *scan) visitPart(ctx context.Context, n *node, rules string, due bool) (
 			continue
 		}
 		turned := e.verdict != part
-		if turned {
-			e.verdict, n.changed = part, true
+		if turned || e.waits {
+			e.verdict, e.waits, n.changed = part, false, true
 		}
 		if e.kind != folder {
 			continue
@@ -136,8 +136,11 @@ func (s *scan) visitFree(ctx context.Context, n *node, rules string, due, again 
 				return nil, err
 			}
 		}
+		if said[e.name].waits != "" { // what became of it is asked once it can be looked into
+			continue
+		}
 		if e.verdict == refused {
-			s.problem(path, n.refused[e.name])
+			s.problem(path, n.reasons[e.name])
 			continue
 		}
 		if !e.verdict.isObject() { // it keeps its item: a rule may be wrong for a while
@@ -209,7 +212,7 @@ func (s *scan) recogniseAll(ctx context.Context, n *node, again bool) (of map[st
 	var due []*entry
 	for i := range n.all() {
 		e := &n.all()[i]
-		if !e.gone && (again || e.fresh || e.verdict == part || e.kind == folder && s.touched[join(n.path, e.name)]) {
+		if !e.gone && (again || e.fresh || e.waits || e.verdict == part || e.kind == folder && s.touched[join(n.path, e.name)]) {
 			due = append(due, e)
 		}
 	}
@@ -229,11 +232,17 @@ func (s *scan) recogniseAll(ctx context.Context, n *node, again bool) (of map[st
 			e.fresh = e.fresh || e.verdict == refused || e.item != "" && !e.verdict.isObject()
 			e.verdict, n.changed = said[i].verdict, true
 		}
-		if said[i].workflow != "" || said[i].whole != nil {
+		if said[i].workflow != "" || said[i].whole != nil || said[i].waits != "" {
 			of[e.name] = said[i]
 		}
-		if said[i].again {
-			e.mtime, e.ctime, n.changed = 0, 0, true
+		switch r := said[i]; {
+		case r.vanished:
+		case r.waits != "":
+			n.wait(e, r.waits)
+		case e.waits && e.item != "" && e.verdict.isObject():
+			e.fresh = true // it waits until the item is of what is there
+		case e.waits:
+			e.waits, n.changed = false, true
 		}
 	}
 	return of, nil
@@ -306,7 +315,8 @@ func waits(err error) error {
 type recognised struct {
 	verdict  verdict
 	workflow string
-	again    bool               // it could not be read now
+	waits    string             // why it could not be looked into
+	vanished bool               // since it was listed, or its folder is unconfirmed
 	whole    *recognise.Outcome // nil: more is not known
 }
 
@@ -319,14 +329,12 @@ func (s *scan) recognise(ctx context.Context, shelf *recognise.Shelf, dir string
 	o, err := ask(ctx, e.name)
 	var broken *layout.FileError
 	switch {
-	case errors.Is(err, fs.ErrNotExist): // vanished since it was listed, or unconfirmed
-		return recognised{verdict: e.verdict}, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return recognised{verdict: e.verdict, vanished: true}, nil
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, unix.EIO), errors.Is(err, unix.ESTALE), errors.Is(err, unix.ENAMETOOLONG):
-		s.problem(join(dir, e.name), "could not be looked into: "+plainText(err))
-		return recognised{verdict: e.verdict, again: e.kind == file && !errors.Is(err, fs.ErrPermission)}, nil
+		return waiting(s, dir, e, "could not be looked into: "+plainText(err)), nil
 	case errors.As(err, &broken):
-		s.problem(join(dir, e.name), "waits: "+err.Error())
-		return recognised{verdict: e.verdict}, nil
+		return waiting(s, dir, e, "waits: "+err.Error()), nil
 	case err != nil:
 		return recognised{}, err
 	}
@@ -335,6 +343,16 @@ func (s *scan) recognise(ctx context.Context, shelf *recognise.Shelf, dir string
 		r.whole = o
 	}
 	return r, nil
+}
+
+// waiting tells of an entry that cannot be looked into, which stays what it was; of a folder that is unread the record says so.
+func waiting(s *scan, dir string, e *entry, why string) recognised {
+	path := join(dir, e.name)
+	s.problem(path, why)
+	if n := s.now[path]; e.kind == folder && n != nil && n.state == Unread {
+		why = ""
+	}
+	return recognised{verdict: e.verdict, waits: why}
 }
 
 func verdictOf(o *recognise.Outcome, k kind) verdict {

@@ -51,6 +51,7 @@ type entry struct {
 	kind         kind
 	verdict      verdict
 	gone         bool
+	waits        bool // it could not be looked into: its folder says why
 
 	fresh bool // it is new, or another than its record says
 	moved bool // it was elsewhere
@@ -77,7 +78,7 @@ type node struct {
 	why     string
 	device  string // of the root
 	pages   int
-	refused map[string]string // why, of entries whose verdict is so, by their names
+	reasons map[string]string // why, of entries that are refused or wait, by their names
 
 	changed bool // it is not as it was committed
 	stirred bool // its time moved while it was listed
@@ -85,13 +86,24 @@ type node struct {
 	ends *recognise.Endings // of the names in it and below; nil: not found out yet
 }
 
-// refuse notes why an entry is refused.
-func (n *node) refuse(name, why string) {
-	if n.refused == nil {
-		n.refused = map[string]string{}
+// note keeps why an entry is refused, or waits.
+func (n *node) note(name, why string) {
+	if n.reasons == nil {
+		n.reasons = map[string]string{}
 	}
-	n.refused[name] = why
+	n.reasons[name] = why
 }
+
+// wait notes that an entry could not be looked into, until it can be.
+func (n *node) wait(e *entry, why string) {
+	if !e.waits || n.reasons[e.name] != why {
+		e.waits, n.changed = true, true
+		n.note(e.name, why)
+	}
+}
+
+// hasReason reports whether its folder says why an entry is as it is.
+func (e *entry) hasReason() bool { return e.verdict == refused || e.waits }
 
 // tree is all folders of a catalog by their paths.
 type tree map[string]*node
@@ -145,7 +157,7 @@ type packed struct {
 	text         string // "": they are unpacked
 	count, there int
 	marked       bool // node.isMarked
-	refuses      bool // node.refuses
+	tells        bool // node.tells
 	folders      bool // node.hasFolders
 }
 
@@ -157,8 +169,8 @@ func (n *node) all() []entry {
 	r := unpacker{rest: n.packed.text}
 	n.entries = make([]entry, n.packed.count)
 	for i := range n.entries {
-		if why := r.entry(&n.entries[i]); n.entries[i].verdict == refused {
-			n.refuse(n.entries[i].name, why)
+		if why := r.entry(&n.entries[i]); n.entries[i].hasReason() {
+			n.note(n.entries[i].name, why)
 		}
 	}
 	n.packed = packed{}
@@ -196,9 +208,9 @@ func (n *node) isMarked() bool {
 	return n.packed.marked || n.packed.text == "" && n.find(recognise.MarkerName) != nil
 }
 
-// refuses reports whether an object in a folder is refused.
-func (n *node) refuses() bool {
-	return n.packed.refuses || slices.ContainsFunc(n.entries, func(e entry) bool { return e.verdict == refused })
+// tells reports whether an entry in a folder is refused, or waits.
+func (n *node) tells() bool {
+	return n.packed.tells || slices.ContainsFunc(n.entries, func(e entry) bool { return e.hasReason() })
 }
 
 // hasFolders reports whether a folder has, or had, folders in it.
@@ -242,7 +254,7 @@ func (u *unpacker) text() string {
 	return s
 }
 
-// entry reads one entry, and why it is refused.
+// entry reads one entry, and why it is refused, or waits.
 func (u *unpacker) entry(e *entry) (why string) {
 	if u.rest == "" {
 		u.bad = true
@@ -250,8 +262,8 @@ func (u *unpacker) entry(e *entry) (why string) {
 	}
 	flags := u.rest[0]
 	u.rest = u.rest[1:]
-	*e = entry{kind: kind(flags & 3), verdict: verdict(flags >> 2 & 7), gone: flags&(1<<5) != 0}
-	if e.name, e.item = u.text(), layout.ItemID(u.text()); e.verdict == refused {
+	*e = entry{kind: kind(flags & 3), verdict: verdict(flags >> 2 & 7), gone: flags&(1<<5) != 0, waits: flags&(1<<6) != 0}
+	if e.name, e.item = u.text(), layout.ItemID(u.text()); e.hasReason() {
 		why = u.text()
 	}
 	e.size, e.mtime = u.signed(), u.signed()

@@ -148,7 +148,7 @@ func (s vanishing) find(v vanished) bool {
 // move carries what is known of an entry to where it is now.
 func (s vanishing) move(from, to vanished) {
 	was, is := from.in.all()[from.at], &to.in.all()[to.at]
-	is.verdict, is.item, is.moved = was.verdict, was.item, true
+	is.verdict, is.item, is.waits, is.moved = was.verdict, was.item, was.waits, true
 	is.fresh = is.kind != folder && !s.sameMoved(&was, is)
 	s.report.Moved++
 	if is.kind == folder {
@@ -174,7 +174,7 @@ func (s vanishing) moveBelow(from, to string) {
 		if id, ok := s.identityOf(to, e, s.now); ok {
 			delete(s.fresh, id)
 		}
-		e.verdict, e.item, e.moved = was.verdict, was.item, true
+		e.verdict, e.item, e.waits, e.moved = was.verdict, was.item, was.waits, true
 		e.fresh = e.kind != folder && (was.size != e.size || was.mtime != e.mtime || was.ctime != e.ctime || was.inode != e.inode)
 		if e.kind == folder {
 			s.moveBelow(join(from, e.name), join(to, e.name))
@@ -212,7 +212,7 @@ func (s vanishing) takeForGone(lost []vanished) {
 }
 
 // bury marks an entry as gone, which is forgotten where neither it nor what was below it may be an item.
-func (e *entry) bury() { e.gone, e.lost = true, e.item == "" && e.kind != folder }
+func (e *entry) bury() { e.gone, e.waits, e.lost = true, false, e.item == "" && e.kind != folder }
 
 // weight is how many entries an entry is, with all below it.
 func (s vanishing) weight(dir string, e *entry) int {

@@ -279,9 +279,9 @@ func (w *walk) merge(old, now []entry) []entry {
 			out, now = append(out, e), now[1:]
 		default:
 			e, was := now[0], old[0]
-			e.verdict, e.item = was.verdict, was.item
+			e.verdict, e.item, e.waits = was.verdict, was.item, was.waits
 			if e.fresh = was.gone || !w.same(&was, &e); e.kind != was.kind {
-				e.verdict, e.item = unknown, ""
+				e.verdict, e.item, e.waits = unknown, "", false
 			}
 			out, old, now = append(out, e), old[1:], now[1:]
 		}

@@ -211,7 +211,7 @@ func (c *catalogStatus) Run(ctx context.Context, on *screen.Screen, open Open) e
 				state = "away"
 			}
 			t.Row(string(r.Name), layout.EncodePath(r.Root), state, number(r.Folders), number(r.Files), number(r.Items), number(r.Gone),
-				number(r.States[catalog.Unread]), number(r.States[catalog.Unconfirmed]), when(r.Scanned))
+				number(r.States[catalog.Unread]+r.Waiting), number(r.States[catalog.Unconfirmed]), when(r.Scanned))
 		}
 		err = t.Print(on.Out)
 		for _, r := range rows {
@@ -245,6 +245,9 @@ func CatalogLines(t catalog.Trouble) (lines []string) {
 	}
 	if t.Failed != "" {
 		say("%s: the last scan failed: %s", t.Catalog, t.Failed)
+	}
+	if t.Waiting > 0 {
+		say("%s: %s not be looked into; bagpipe catalog list %s --json says why", t.Catalog, screen.CountVerb(t.Waiting, "entry could", "entries could"), t.Catalog)
 	}
 	if t.Unread > 0 {
 		say("%s: %s not read; a scan says why: bagpipe catalog scan %s", t.Catalog, screen.CountVerb(t.Unread, "folder was", "folders were"), t.Catalog)

@@ -8,8 +8,8 @@ import (
 
 type catalogRow struct {
 	catalog.Row
-	Unread      int    // folders
-	Unconfirmed int    // likewise: they are listed, and were not looked at
+	Unread      int    // folders and entries
+	Unconfirmed int    // folders: they are listed, and were not looked at
 	Which       string // the condition of its items
 }
 
@@ -21,7 +21,7 @@ func (p capabilities) catalogs(_ http.ResponseWriter, r *http.Request) (string, 
 	var rows []catalogRow
 	all, err := p.d.Catalog.Rows()
 	for _, c := range all {
-		rows = append(rows, catalogRow{c, c.States[catalog.Unread], c.States[catalog.Unconfirmed], `source.place.catalog == "` + string(c.Name) + `"`})
+		rows = append(rows, catalogRow{c, c.States[catalog.Unread] + c.Waiting, c.States[catalog.Unconfirmed], `source.place.catalog == "` + string(c.Name) + `"`})
 	}
 	return "catalogs", rows, err
 }
