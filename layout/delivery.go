@@ -15,7 +15,7 @@ import (
 //	    "portal": {
 //	      "at": "…", "by": "bagpipe host:4711", "digest": "sha256:…", "rule": "imagery/1", "state": "delivered", "version": 2,
 //	      "decision": {"at": "…", "by": "A <a@example.org>", "text": "…", "version": 2, "what": "approved"},
-//	      "sent": {"at": "…", "digest": "sha256:…", "receipt": "…", "version": 2}
+//	      "sent": {"at": "…", "digest": "sha256:…", "earlier": {"1": "sha256:…"}, "receipt": "…", "version": 2}
 //	    }
 //	  }
 //	}
@@ -90,6 +90,8 @@ type DeliverySent struct {
 	Receipt string    `json:"receipt,omitempty"`
 	At      time.Time `json:"at"`
 	Maybe   bool      `json:"maybe,omitempty"` // its sending has not ended well: the target is asked
+
+	Earlier map[int]string `json:"earlier,omitempty"` // other versions that were sent, and not taken back: their digests
 }
 
 // DecodeDeliveries reads delivery.json; a newer schema is a *SchemaError.

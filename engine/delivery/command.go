@@ -28,6 +28,9 @@ type commandOutlet struct {
 	scratch string // for the files, if they do not lie in one folder already
 }
 
+// apart: what the program does with other versions is its own affair.
+func (c commandOutlet) apart() bool { return true }
+
 func (c commandOutlet) run(ctx context.Context, act, dir string, p parcel) (string, error) {
 	in, err := json.Marshal(p)
 	if err != nil {
@@ -99,6 +102,8 @@ type depositOutlet struct {
 	at      time.Time
 	by      string
 }
+
+func (d depositOutlet) apart() bool { return true }
 
 // ask is always answered by put, which reads what is there and writes what is missing.
 func (d depositOutlet) ask(context.Context, parcel) (string, bool, error) { return "", false, nil }

@@ -168,16 +168,27 @@ func (k *Keeper) WithdrawAll(ctx context.Context, id layout.ItemID, why string) 
 	return nil
 }
 
-// remove takes what a target holds of an item away.
+// remove takes what a target holds of an item away: each version that was sent, the last one last, so that until then
+// the target holds what the record says.
 func (k *Keeper) remove(ctx context.Context, o *object, to layout.Name) error {
 	_, out, err := k.outletFor(o, to)
 	if err != nil {
 		return err
 	}
 	sent := o.delivery.Targets[to].Sent
-	p := parcel{Key: keyOf(o.id, sent.Version, to), Item: o.id, Version: sent.Version, Target: to, Digest: sent.Digest}
-	if err := out.remove(ctx, p); err != nil {
-		return fmt.Errorf("take item %s back from %s: %w", o.id.Short(), to, err)
+	back := func(version int, digest string) error {
+		p := parcel{Key: keyOf(o.id, version, to), Item: o.id, Version: version, Target: to, Digest: digest}
+		if err := out.remove(ctx, p); err != nil {
+			return fmt.Errorf("take item %s back from %s: %w", o.id.Short(), to, err)
+		}
+		return nil
 	}
-	return nil
+	if out.apart() {
+		for _, version := range slices.Sorted(maps.Keys(sent.Earlier)) {
+			if err := back(version, sent.Earlier[version]); err != nil {
+				return err
+			}
+		}
+	}
+	return back(sent.Version, sent.Digest)
 }

@@ -26,6 +26,10 @@
 //	unconfirmed, decided as withdrawn    the target was away when a person took it back; Pass does,
 //	                                     unless the target refused: that is left to a person
 //
+// A target may keep versions apart, by their keys or addresses: then each that was sent stays there, as a portal's readers
+// may have cited it, until the item is taken back. sent names them all, and each is asked back, the last one last. A folder holds
+// the newest alone.
+//
 // After a crash the next engine finds sending with an engine that is gone: the target is
 // asked first, and what it holds under that key and digest is not sent again.
 //

@@ -34,8 +34,8 @@ import (
 
 // portal is a target that does what its mode says at the next request that changes it.
 type portal struct {
-	mu     sync.Mutex // guards the rest
-	held   map[string]string
+	mu     sync.Mutex        // guards the rest
+	held   map[string]string // by ITEM or, where versions stand apart, ITEM/VERSION
 	digest map[string]string
 	mode   string
 	crash  func()
@@ -49,6 +49,7 @@ func (p *portal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	item, body := strings.TrimPrefix(r.URL.Path, "/"), ""
+	id, _, _ := strings.Cut(item, "/")
 	if r.Method == http.MethodGet {
 		if text, ok := p.held[item]; ok {
 			io.WriteString(w, text)
@@ -79,7 +80,7 @@ func (p *portal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if there && was == body && p.digest[item] == r.Header.Get("Bagpipe-Digest") {
 			p.wrong = append(p.wrong, item+" was sent again")
 		}
-		if !p.goes(layout.ItemID(item), string(data)) {
+		if !p.goes(layout.ItemID(id), string(data)) {
 			p.wrong = append(p.wrong, item+" was sent, and nobody let it go: "+string(data))
 		}
 		p.held[item], p.digest[item] = body, r.Header.Get("Bagpipe-Digest")
@@ -118,6 +119,7 @@ type trade struct {
 	server  *httptest.Server
 	portal  *portal
 	items   map[layout.ItemID]*thing
+	apart   bool // versions at the target
 	fit     int  // that the rule wants
 	changed bool // the rule since the last republication
 }
@@ -144,13 +146,17 @@ func (w *trade) open() {
 }
 
 func newTrade(t *rapid.T, dir string) *trade {
-	w := &trade{t: t, root: filepath.Join(dir, "ws"), fit: 1, items: map[layout.ItemID]*thing{},
+	w := &trade{t: t, root: filepath.Join(dir, "ws"), fit: 1, apart: rapid.Bool().Draw(t, "versions stand apart"), items: map[layout.ItemID]*thing{},
 		portal: &portal{held: map[string]string{}, digest: map[string]string{}}}
 	w.now.Store(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Unix())
 	w.portal.goes = func(id layout.ItemID, text string) bool { return w.goes(w.items[id]) && w.items[id].text() == text }
 	w.server = httptest.NewServer(w.portal)
 	w.must(engine.Init(context.Background(), w.root, w.options()))
-	w.must(os.WriteFile(filepath.Join(w.root, "bagpipe.yaml"), fmt.Appendf(nil, "schema: 1\ntargets:\n  portal: {kind: url, url: '%s/{item}', format: text, template: card.tmpl}\n", w.server.URL), 0o644))
+	address := w.server.URL + "/{item}"
+	if w.apart {
+		address += "/{version}"
+	}
+	w.must(os.WriteFile(filepath.Join(w.root, "bagpipe.yaml"), fmt.Appendf(nil, "schema: 1\ntargets:\n  portal: {kind: url, url: '%s', format: text, template: card.tmpl}\n", address), 0o644))
 	w.must(os.WriteFile(filepath.Join(w.root, "card.tmpl"), []byte("{{.metadata.text}}"), 0o644))
 	w.rule(1)
 	w.open()
@@ -324,6 +330,16 @@ func (w *trade) kept() (items []layout.ItemID) {
 	return items
 }
 
+// holds is what a target holds of an item.
+func (w *trade) holds(held map[string]string, id layout.ItemID) (all string) {
+	for _, at := range slices.Sorted(maps.Keys(held)) {
+		if strings.HasPrefix(at, string(id)) {
+			all += held[at]
+		}
+	}
+	return all
+}
+
 // settle lets the target be well, republishes where the rule changed, and tries what failed
 // again: then it holds what it must.
 func (w *trade) settle(*rapid.T) {
@@ -364,14 +380,17 @@ func (w *trade) settle(*rapid.T) {
 		states[r.Item] = fmt.Sprintf("%s, sent %+v", r.State, r.Sent)
 	}
 	for id, i := range w.items {
-		must := before[string(id)]
+		must, is := w.holds(before, id), w.holds(w.portal.held, id)
 		switch {
 		case w.goes(i):
 			must = i.text()
+			if w.apart { // earlier versions stay
+				is = w.portal.held[fmt.Sprintf("%s/%d", id, i.version)]
+			}
 		case i.fit != w.fit && i.out == sure, i.decided == layout.DeliveryTakeBack:
 			must = ""
 		}
-		if is := w.portal.held[string(id)]; is != must && !(is == "" && i.out == perhaps) {
+		if is != must && !(is == "" && i.out == perhaps) {
 			w.t.Fatalf("item %s (%+v, rule %d, republished %v): the target holds %q, and must hold %q; it is %s",
 				id, *i, w.fit, republished, is, must, cmp.Or(states[id], "on no list"))
 		}

@@ -20,8 +20,10 @@ type outlet interface {
 	ask(ctx context.Context, p parcel) (receipt string, has bool, err error)
 	// put brings the parcel in the place of what was there of the item.
 	put(ctx context.Context, p parcel) (receipt string, err error)
-	// remove takes the item back; one that is not there is no error.
+	// remove takes the item back, where versions stand apart that version; one that is not there is no error.
 	remove(ctx context.Context, p parcel) error
+	// apart reports whether versions may stand side by side: then put leaves the earlier ones there.
+	apart() bool
 }
 
 // folderOutlet is a folder: PATH/ITEM is what it holds of an item, and
@@ -33,6 +35,8 @@ type folderOutlet struct {
 	dir  string
 	used func(context.Context) (bool, error) // something was delivered
 }
+
+func (o folderOutlet) apart() bool { return false }
 
 func (o folderOutlet) place(id layout.ItemID) string { return filepath.Join(o.dir, string(id)) }
 func (o folderOutlet) note(id layout.ItemID) string {

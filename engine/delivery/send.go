@@ -177,6 +177,7 @@ func (k *Keeper) send(ctx context.Context, b book, id layout.ItemID, to layout.N
 		sent := layout.DeliverySent{Version: d.Version, Digest: d.Digest, At: k.ledger.Now(), Maybe: true}
 		if d.Sent != nil {
 			sent.Receipt = d.Sent.Receipt // of what is there until then
+			sent.Earlier = otherVersions(d.Sent, d.Version)
 		}
 		d.Sent = &sent
 		return nil
@@ -191,6 +192,14 @@ func (k *Keeper) send(ctx context.Context, b book, id layout.ItemID, to layout.N
 	return k.end(context.WithoutCancel(ctx), mine, to, receipt, err, told)
 }
 
+// otherVersions are the versions but one that a target was sent and may hold, with their digests.
+func otherVersions(s *layout.DeliverySent, but int) map[int]string {
+	all := map[int]string{s.Version: s.Digest}
+	maps.Copy(all, s.Earlier)
+	delete(all, but)
+	return all
+}
+
 // end notes what became of a delivery.
 func (k *Keeper) end(ctx context.Context, sent *object, to layout.Name, receipt string, failure error, told func(Told)) error {
 	was := sent.delivery.Targets[to]
@@ -203,7 +212,7 @@ func (k *Keeper) end(ctx context.Context, sent *object, to layout.Name, receipt 
 		d.Engine = ""
 		if failure == nil {
 			d.State, d.Attempts, d.After, d.Message = layout.DeliveryDelivered, 0, time.Time{}, ""
-			d.Sent = &layout.DeliverySent{Version: was.Version, Digest: was.Digest, Receipt: ledger.Clip(ledger.Printable(receipt), 1000), At: now}
+			d.Sent = &layout.DeliverySent{Version: was.Version, Digest: was.Digest, Receipt: ledger.Clip(ledger.Printable(receipt), 1000), At: now, Earlier: was.Sent.Earlier}
 		} else {
 			failed(k.settings.Current().Settings, d, failure, now)
 		}

@@ -34,6 +34,10 @@ const urlTimeout = 2 * time.Minute
 // slowest is how many bytes a second a target must take at least.
 const slowest = 64 << 10
 
+func (u urlOutlet) apart() bool {
+	return strings.Contains(u.address, "{version}") || strings.Contains(u.address, "{key}")
+}
+
 // body is what is sent, its media type, and its digest.
 func (u urlOutlet) body(p parcel) (open func(io.Writer) error, kind string, size int64) {
 	if one := p.single(); one != nil {
