@@ -68,7 +68,7 @@ type Delivery struct {
 	Attempts int               `json:"attempts,omitempty"` // failed ones in a row
 	After    time.Time         `json:"after,omitzero"`     // it is not tried before
 	Message  string            `json:"message,omitempty"`
-	Due      bool              `json:"due,omitempty"` // unconfirmed: a republication found the target away, and runs take it back
+	Due      bool              `json:"due,omitempty"` // a republication found it under way, or the target away: runs take it back, unless a rule wants it
 	Decision *DeliveryDecision `json:"decision,omitempty"`
 	Sent     *DeliverySent     `json:"sent,omitempty"`
 }

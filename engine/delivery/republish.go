@@ -148,7 +148,10 @@ func (k *Keeper) goOn(ctx context.Context, told func(phase string)) (done Republ
 		if err != nil || p == nil {
 			return done, err
 		}
-		b := bookOf(k.settings.Current())
+		b, err := bookInForce(ctx, k)
+		if err != nil {
+			return done, err
+		}
 		next := p.Phase
 		told(p.Phase)
 		switch p.Phase {
@@ -185,13 +188,18 @@ func (k *Keeper) goOn(ctx context.Context, told func(phase string)) (done Republ
 }
 
 // unconfirm makes all that is delivered unconfirmed; what an engine that is gone was sending is held
-// against the rules like the rest.
+// against the rules like the rest. What another engine is sending is marked as due: once that has ended it is held against
+// the rules, and taken back by a run where none wants it.
 func (k *Keeper) unconfirm(ctx context.Context, v gitstore.View) error {
 	change := func(o *object) (changed bool) {
 		for _, d := range o.delivery.Targets {
 			switch {
 			case d.State == layout.DeliveryDelivered:
 				d.State = layout.DeliveryUnconfirmed
+			case d.State == layout.DeliverySending && k.ledger.Seat.MayBeAlive(d.Engine):
+				changed = changed || !d.Due
+				d.Due = true
+				continue
 			case !orphaned(k, d):
 				continue
 			}
@@ -251,7 +259,7 @@ func (k *Keeper) compute(ctx context.Context, b book, done *Republished) error {
 			switch d.State {
 			case layout.DeliveryDelivered:
 				done.Delivered++
-			case layout.DeliveryReady, layout.DeliveryWaits:
+			case layout.DeliveryReady, layout.DeliveryWaits, layout.DeliverySending:
 				done.Added++
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"bagpipe/engine/fault"
 	"bagpipe/engine/folder"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
@@ -40,7 +41,10 @@ const mostTries = 3
 // Pass holds what changed against the rules, goes on with a republication whose engine is
 // gone, and sends what is ready. told is called by one goroutine at a time.
 func (k *Keeper) Pass(ctx context.Context, told func(Told)) error {
-	b := bookOf(k.settings.Current())
+	b, err := bookInForce(ctx, k)
+	if err != nil {
+		return err
+	}
 	if len(b.rules) == 0 {
 		if _, err := os.Stat(lookFile(k.ledger)); err != nil {
 			return nil // it never had any
@@ -58,6 +62,9 @@ func (k *Keeper) Pass(ctx context.Context, told func(Told)) error {
 		return err
 	}
 	if err := k.sendAll(ctx, b, told); err != nil {
+		return err
+	}
+	if b, err = bookInForce(ctx, k); err != nil { // a republication may have found some of it under way
 		return err
 	}
 	return k.catchUp(ctx, b)
@@ -182,6 +189,9 @@ func (k *Keeper) send(ctx context.Context, b book, id layout.ItemID, to layout.N
 		d.Sent = &sent
 		return nil
 	})
+	if mine == nil && fault.Is(err, fault.Refused) {
+		return nil // it was taken off the list
+	}
 	if err != nil || mine == nil {
 		return err
 	}

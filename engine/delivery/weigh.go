@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -54,6 +55,12 @@ func bookOf(s *settings.Snapshot) book {
 	}
 	b.digest = "sha256:" + hex.EncodeToString(h.Sum(nil))
 	return b
+}
+
+// bookInForce is the book by the rules that are committed now, whoever committed them.
+func bookInForce(ctx context.Context, k *Keeper) (book, error) {
+	_, err := k.settings.CatchUp(ctx)
+	return bookOf(k.settings.Current()), err
 }
 
 // object is an item's records as they are held against the rules.
@@ -141,7 +148,7 @@ func (b book) weigh(o *object, now time.Time, by string) (changed bool) {
 
 // same compares what weighing may change.
 func same(a, b layout.Delivery) bool {
-	return a.State == b.State && a.Version == b.Version && a.Digest == b.Digest && a.Rule == b.Rule && a.Attempts == b.Attempts && a.After.Equal(b.After)
+	return a.State == b.State && a.Version == b.Version && a.Digest == b.Digest && a.Rule == b.Rule && a.Attempts == b.Attempts && a.After.Equal(b.After) && a.Due == b.Due
 }
 
 // weighed is what becomes of an object at a target; nil: nothing.
@@ -166,8 +173,9 @@ func (b book) weighed(o *object, name layout.Name, now time.Time) *layout.Delive
 	}
 	is.State = stateOf(was, &is, approve)
 	if was != nil && was.State == layout.DeliveryUnconfirmed && is.State != was.State { // tried was to take it back
-		is.Attempts, is.After, is.Message, is.Due = 0, time.Time{}, "", false
+		is.Attempts, is.After, is.Message = 0, time.Time{}, ""
 	}
+	is.Due = is.Due && is.State == layout.DeliveryUnconfirmed
 	return &is
 }
 
