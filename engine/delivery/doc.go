@@ -10,7 +10,8 @@
 // where approve: says so. Objects are found by the difference of trees: all whose records are
 // not as at the last look, whoever changed them; .bagpipe/delivery has that tree, and which
 // items have something to send or wait for a person. Without it all items are looked at, and those
-// held against the rules that changed since these came into force, as the history says.
+// held against the rules that changed since these came into force, as the history says. What is ready is held
+// against changed rules, too.
 //
 // An item goes once no workflow of it is under way or failed, and while it is not held
 // (state.Unsettled); one that something keeps is looked at again once its records change. Its

@@ -35,6 +35,8 @@ type Keeper struct {
 	at   gitstore.Hash
 	open map[layout.ItemID]bool // items that have something to send; false: kept from it as they were last seen
 	asks map[layout.ItemID]bool // items of which a delivery waits for a person
+
+	rules string // the digest of those that all that is ready was held against
 }
 
 // New gives the deliveries of a workspace.

@@ -61,6 +61,9 @@ func (k *Keeper) Pass(ctx context.Context, told func(Told)) error {
 	if err := k.resumeRepublication(ctx); err != nil {
 		return err
 	}
+	if err := holdReady(ctx, k, b); err != nil {
+		return err
+	}
 	if err := k.sendAll(ctx, b, told); err != nil {
 		return err
 	}
@@ -68,6 +71,35 @@ func (k *Keeper) Pass(ctx context.Context, told func(Told)) error {
 		return err
 	}
 	return k.catchUp(ctx, b)
+}
+
+// holdReady holds what is ready, and may be kept from being sent for long, against rules that changed.
+func holdReady(ctx context.Context, k *Keeper, b book) error {
+	if k.rules == b.digest {
+		return nil
+	}
+	v, err := k.ledger.Store.Tip()
+	if err != nil {
+		return err
+	}
+	weigh := func(o *object) bool {
+		b.only = map[layout.Name]bool{}
+		for to, d := range o.delivery.Targets {
+			b.only[to] = d.State == layout.DeliveryReady
+		}
+		return b.weigher(k.ledger)(o)
+	}
+	var changed []layout.ItemID
+	for _, id := range slices.Sorted(maps.Keys(k.open)) {
+		if o, err := readObject(v, id); err == nil && o != nil && weigh(o) {
+			changed = append(changed, id)
+		}
+	}
+	if err := k.commit(ctx, changed, "weighed", weigh); err != nil {
+		return err
+	}
+	k.rules = b.digest
+	return nil
 }
 
 func (k *Keeper) sendAll(ctx context.Context, b book, told func(Told)) error {
