@@ -3,6 +3,8 @@ package layout
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -41,12 +43,19 @@ const (
 	DeliveryFailed      = "failed"      // it is tried again when a person says so
 )
 
+// DeliveryUnreadable is what is said of an item whose DeliveryJSON cannot be read. No record has it.
+const DeliveryUnreadable = "unreadable"
+
+var deliveryStates = []string{DeliveryReady, DeliveryWaits, DeliveryForbidden, DeliverySending, DeliveryDelivered, DeliveryUnconfirmed, DeliveryWithdrawn, DeliveryFailed}
+
 // What a person may decide.
 const (
 	DeliveryApproved = "approved"
 	DeliveryRefused  = "refused"
 	DeliveryTakeBack = "withdrawn"
 )
+
+var deliveryDecisions = []string{DeliveryApproved, DeliveryRefused, DeliveryTakeBack}
 
 // Deliveries is delivery.json.
 type Deliveries struct {
@@ -113,6 +122,12 @@ func DecodeDeliveries(data []byte) (d Deliveries, err error) {
 	for name, t := range d.Targets {
 		if _, err := ParseName(string(name)); err != nil || t == nil {
 			return d, fmt.Errorf("read %s: targets: %q is no target with its delivery", DeliveryJSON, name)
+		}
+		if t.State != "" && !slices.Contains(deliveryStates, t.State) { // "": a person decided before any rule did
+			return d, fmt.Errorf("read %s: targets: %s: no state is called %q", DeliveryJSON, name, t.State)
+		}
+		if t.Decision != nil && !slices.Contains(deliveryDecisions, t.Decision.What) {
+			return d, fmt.Errorf("read %s: targets: %s: expected a decision of %s, not %q", DeliveryJSON, name, strings.Join(deliveryDecisions, ", "), t.Decision.What)
 		}
 	}
 	return d, nil

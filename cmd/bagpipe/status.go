@@ -163,6 +163,9 @@ func listDeliveries(a *app, all []delivery.Asking) {
 
 // askingLine says how many deliveries to a target wait, and for what.
 func askingLine(d delivery.Asking) string {
+	if d.State == layout.DeliveryUnreadable {
+		return fmt.Sprintf("%s delivered nowhere: %s; list with: bagpipe delivery list --state %s", screen.CountVerb(d.Count, "item is", "items are"), d.Message, d.State)
+	}
 	what := screen.CountVerb(d.Count, "item waits for approval", "items wait for approval")
 	if d.State == layout.DeliveryFailed {
 		what = screen.CountVerb(d.Count, "item failed", "items failed")

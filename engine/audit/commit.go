@@ -96,7 +96,7 @@ func (c *committed) changed() (pinned map[string][]byte, err error) {
 		}
 		id, rest, ok := layout.ItemOfPath(f.Path)
 		switch {
-		case ok && ledger.IsJudged(rest, f.Is.IsZero()):
+		case ok && ledger.IsJudged(rest, data):
 			c.items = append(c.items, id)
 		case ok:
 		case strings.HasPrefix(f.Path, layout.PinnedDir+"/"):

@@ -19,7 +19,7 @@ import (
 // Asking is how many deliveries to a target wait in one state: for a person, or to be tried again.
 type Asking struct {
 	Target  layout.Name `json:"target"`
-	State   string      `json:"state"` // waits, failed, or tried again: ready; unconfirmed where it is to be taken back
+	State   string      `json:"state"` // waits, failed, unreadable, or tried again: ready; unconfirmed where it is to be taken back
 	Count   int         `json:"deliveries"`
 	Next    time.Time   `json:"next,omitzero"`     // of those tried again, the first
 	Message string      `json:"message,omitempty"` // why that did not go
@@ -27,7 +27,7 @@ type Asking struct {
 
 // asksPerson reports whether a delivery goes no further without a person.
 func asksPerson(d *layout.Delivery) bool {
-	return d.State == layout.DeliveryWaits || d.State == layout.DeliveryFailed || notTakenBack(d) && !toTakeBack(d)
+	return d.State == layout.DeliveryWaits || d.State == layout.DeliveryFailed || d.State == layout.DeliveryUnreadable || notTakenBack(d) && !toTakeBack(d)
 }
 
 // TriedAgain reports whether they are tried again by themselves.
@@ -57,7 +57,7 @@ func lastLook(l *ledger.Ledger) (*look, error) {
 }
 
 // eachOpen reads the items that an engine's last look found to have something to send or to wait for a person, and those that
-// changed since; one that cannot be read is left out: a run tells of it. looked is false where there was no look.
+// changed since. looked is false where there was no look.
 func eachOpen(ctx context.Context, k *Keeper, v gitstore.View, see func(*object)) (looked bool, err error) {
 	last, err := lastLook(k.ledger)
 	if err != nil || last == nil {
@@ -70,7 +70,7 @@ func eachOpen(ctx context.Context, k *Keeper, v gitstore.View, see func(*object)
 		if err := ctx.Err(); err != nil {
 			return true, err
 		}
-		if o, err := readObject(v, id); err == nil && o != nil {
+		if o := lookAt(v, id); o != nil {
 			see(o)
 		}
 	}
@@ -117,7 +117,7 @@ func Asked(ctx context.Context, k *Keeper) ([]Asking, error) {
 				count[key] = a
 			}
 			a.Count++
-			if key.again && (a.Message == "" || d.After.Before(a.Next)) {
+			if (key.again || d.State == layout.DeliveryUnreadable) && (a.Message == "" || d.After.Before(a.Next)) {
 				a.Next, a.Message = d.After, d.Message
 			}
 		}

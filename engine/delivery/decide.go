@@ -157,6 +157,9 @@ func (k *Keeper) WithdrawAll(ctx context.Context, id layout.ItemID, why string) 
 	if err != nil || o == nil {
 		return err
 	}
+	if o.bad != nil { // some target may hold it
+		return o.bad
+	}
 	for _, to := range slices.Sorted(maps.Keys(o.delivery.Targets)) {
 		if o.delivery.Targets[to].Sent == nil && o.delivery.Targets[to].State != layout.DeliverySending {
 			continue

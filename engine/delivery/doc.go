@@ -34,6 +34,9 @@
 // After a crash the next engine finds sending with an engine that is gone: the target is
 // asked first, and what it holds under that key and digest is not sent again.
 //
+// A delivery.json that cannot be read is left as it is: nothing is delivered, confirmed or taken back of that item, which is
+// listed as unreadable. One that a push broke is put back by the guard.
+//
 // # Republishing
 //
 // controls/delivery.json says how far it is:

@@ -181,21 +181,21 @@ func wantedBack(d *layout.Delivery) bool {
 }
 
 // each reads the objects that are not as in the tree since; visit is called by several
-// goroutines. An item whose delivery.json cannot be read is told of, and left as it is.
+// goroutines. An item that cannot be read is told of.
 func each(ctx context.Context, l *ledger.Ledger, v gitstore.View, since gitstore.Hash, visit func(*object)) error {
 	return v.Folders(ctx, since, layout.ItemsDir, ledger.ItemDepth, func(folder gitstore.Folder) error {
 		id, rest, ok := layout.ItemOfPath(folder.Path)
 		if !ok || rest != "" {
 			return nil // no item's folder
 		}
-		o, err := readObject(below{folder}, id)
-		if err != nil {
-			l.Warn(err.Error() + "; it is delivered nowhere until that is put right")
+		o := lookAt(below{folder}, id)
+		if o == nil {
 			return nil
 		}
-		if o != nil {
-			visit(o)
+		if o.bad != nil {
+			l.Warn(o.bad.Error() + "; it is delivered nowhere until that is put right")
 		}
+		visit(o)
 		return nil
 	})
 }
@@ -237,7 +237,7 @@ func (k *Keeper) commit(ctx context.Context, items []layout.ItemID, what string,
 
 func changeItem(r gitstore.Reader, id layout.ItemID, change func(*object) bool, files map[string][]byte) error {
 	o, err := readObject(r, id)
-	if err != nil || o == nil || !change(o) {
+	if err != nil || o == nil || o.bad != nil || !change(o) {
 		return err
 	}
 	data, err := o.delivery.Encode()
@@ -261,6 +261,9 @@ func (k *Keeper) setOne(ctx context.Context, id layout.ItemID, to layout.Name, w
 		o, err := readObject(r, id)
 		if err == nil && o == nil {
 			err = ledger.NoRecords(r, id)
+		}
+		if err == nil {
+			err = o.bad
 		}
 		if err != nil {
 			return nil, err

@@ -65,7 +65,7 @@ type Which struct {
 }
 
 func (w Which) has(of, to layout.Name, d *layout.Delivery) bool {
-	return (w.To == "" || w.To == to) && (w.State == "" || w.State == d.State) && (!w.Open || goesOn(d) || asksPerson(d)) &&
+	return (w.To == "" || w.To == to || d.State == layout.DeliveryUnreadable) && (w.State == "" || w.State == d.State) && (!w.Open || goesOn(d) || asksPerson(d)) &&
 		(len(w.Within) == 0 || slices.Contains(w.Within, of))
 }
 
@@ -85,20 +85,21 @@ func unknown(k *Keeper, to layout.Name) error {
 }
 
 // List gives the first deliveries of those that fit, by label, item and target, and how many fit,
-// wherever the list begins. A target that neither they nor the settings have is refused.
+// wherever the list begins. An item whose delivery.json cannot be read is listed for each target: it may be there. A target that neither they nor the settings have is refused.
 // most 0: all of them. Unless they are open ones, every item is looked at.
 func List(ctx context.Context, k *Keeper, w Which, most int) (rows []Row, fit int, err error) {
 	v, err := k.ledger.Store.Tip()
 	if err != nil {
 		return nil, 0, err
 	}
-	var mu sync.Mutex // guards rows and fit
+	var mu sync.Mutex // guards rows, fit and known
+	known := w.To == ""
 	err = visit(ctx, k, v, w.Open, func(o *object) {
 		if len(o.delivery.Targets) == 0 {
 			return
 		}
 		m, err := layout.DecodeManifest(o.manifest)
-		if err != nil {
+		if err != nil && o.bad == nil {
 			return
 		}
 		mu.Lock()
@@ -108,6 +109,7 @@ func List(ctx context.Context, k *Keeper, w Which, most int) (rows []Row, fit in
 				continue
 			}
 			fit++
+			known = known || name == w.To
 			row := Row{o.id, m.Collection, ledger.Printable(m.Label), name, *d, ""}
 			if d.State == layout.DeliveryReady {
 				row.WaitsFor, _ = waitsFor(k.ledger, v, o.id) // of records that cannot be read others tell
@@ -121,7 +123,7 @@ func List(ctx context.Context, k *Keeper, w Which, most int) (rows []Row, fit in
 			}
 		}
 	})
-	if err == nil && fit == 0 && w.To != "" {
+	if err == nil && !known {
 		err = unknown(k, w.To)
 	}
 	if rows = ordered(rows); most > 0 {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"bagpipe/engine/fault"
@@ -39,6 +40,8 @@ type Republished struct {
 	Withdrawn int `json:"withdrawn"`
 	Failed    int `json:"failed"` // could not be withdrawn, and stays unconfirmed
 	Later     int `json:"later"`  // of those: runs take it back, once the target is there
+
+	Unreadable int `json:"unreadable"` // items whose delivery.json cannot be read: of them nothing was confirmed or withdrawn
 }
 
 func readRepublication(r gitstore.Reader) (*republication, error) {
@@ -163,7 +166,11 @@ func (k *Keeper) goOn(ctx context.Context, told func(phase string)) (done Republ
 			if p.Rules != b.digest { // they changed: by those now some of it may be confirmed
 				next = phaseCompute
 			} else if next, err = "", k.withdrawAll(ctx, b, &done); err == nil {
-				return done, note(ctx, k.ledger, k.ledger.ByEngine(), "republished", func(*republication) (*republication, error) { return nil, nil })
+				what := "republished"
+				if done.Unreadable > 0 {
+					what += " all but " + layout.Count(done.Unreadable, "item") + " that cannot be read"
+				}
+				return done, note(ctx, k.ledger, k.ledger.ByEngine(), what, func(*republication) (*republication, error) { return nil, nil })
 			}
 		default:
 			err = fmt.Errorf("%s: phase %q is not known", layout.DeliveryControl, p.Phase)
@@ -272,12 +279,17 @@ func (k *Keeper) withdrawAll(ctx context.Context, b book, done *Republished) err
 	if err != nil {
 		return err
 	}
+	var bad atomic.Int64
 	items, err := k.those(ctx, v, func(o *object) bool {
+		if o.bad != nil {
+			bad.Add(1)
+		}
 		return slices.ContainsFunc(slices.Collect(maps.Values(o.delivery.Targets)), func(d *layout.Delivery) bool { return d.State == layout.DeliveryUnconfirmed })
 	})
 	if err != nil {
 		return err
 	}
+	done.Unreadable = int(bad.Load())
 	for _, id := range items {
 		o, err := readObject(v, id)
 		if err != nil {

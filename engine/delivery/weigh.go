@@ -70,6 +70,7 @@ type object struct {
 	execution []byte
 	delivery  layout.Deliveries
 	at        gitstore.Reader // where it was read, of one that is to be changed
+	bad       error           // its delivery.json cannot be read, and is left as it is; delivery has one that is unreadable
 }
 
 func (o *object) version() int { return max(int(gjson.GetBytes(o.manifest, "version").Int()), 1) }
@@ -114,6 +115,9 @@ func (b book) first(to string, o *object, now time.Time) (found *rule, approve b
 // weigh brings an object's deliveries to what the rules say, and reports whether that
 // changed anything.
 func (b book) weigh(o *object, now time.Time, by string) (changed bool) {
+	if o.bad != nil {
+		return false
+	}
 	names := map[layout.Name]bool{}
 	for _, r := range b.rules {
 		names[layout.Name(r.To)] = true
@@ -257,6 +261,24 @@ func readObject(r interface{ ReadFile(string) ([]byte, error) }, id layout.ItemI
 		return nil, nil
 	}
 	var err error
-	o.delivery, err = readDeliveries(id, delivery)
-	return o, err
+	if o.delivery, err = readDeliveries(id, delivery); err != nil {
+		o = o.unreadable(err)
+	}
+	return o, nil
+}
+
+// lookAt reads an item at r for those who look at all of them, whom one that is damaged does not stop.
+func lookAt(r interface{ ReadFile(string) ([]byte, error) }, id layout.ItemID) *object {
+	o, err := readObject(r, id)
+	if err != nil {
+		return (&object{id: id}).unreadable(err)
+	}
+	return o
+}
+
+func (o *object) unreadable(why error) *object {
+	o.bad = why
+	o.delivery = layout.Deliveries{Item: o.id, Targets: map[layout.Name]*layout.Delivery{
+		"": {State: layout.DeliveryUnreadable, Version: o.version(), Message: ledger.Clip(ledger.Printable(why.Error()), 1000)}}}
+	return o
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // lostDeliveries says so where what is known of an item's deliveries stood at a commit, and does not
-// at view, though the item does.
+// at view, or cannot be used there, though the item stands. What could not be used before may go.
 func lostDeliveries(at func(gitstore.Hash) (gitstore.View, error), commit gitstore.Hash, view gitstore.Reader, id layout.ItemID, now ledger.Records) ([]string, error) {
 	if commit.IsZero() || now.Absent() || now.Retired != (layout.Standing{}) || tombstone(now.Manifest) != nil {
 		return nil, nil
@@ -23,10 +23,16 @@ func lostDeliveries(at func(gitstore.Hash) (gitstore.View, error), commit gitsto
 	p := layout.ItemDir(id) + "/" + layout.DeliveryJSON
 	was, errWas := ledger.ReadOptional(before, p)
 	is, errIs := ledger.ReadOptional(view, p)
-	if err := errors.Join(errWas, errIs); err != nil || was == nil || is != nil {
+	if err := errors.Join(errWas, errIs); err != nil || was == nil || ledger.Unusable(layout.DeliveryJSON, was) != nil {
 		return nil, err
 	}
-	return []string{"removed " + layout.DeliveryJSON}, nil
+	if is == nil {
+		return []string{"removed " + layout.DeliveryJSON}, nil
+	}
+	if wrong := ledger.Unusable(layout.DeliveryJSON, is); wrong != nil {
+		return []string{"left a record that cannot be used: " + wrong.Error()}, nil
+	}
+	return nil, nil
 }
 
 // LeadsTo reports whether the commit in which an item's records last stood leads to another.

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -37,8 +38,17 @@ func (x *looker) changed(ctx context.Context, from, to gitstore.Hash) (items map
 		return nil, nil, err
 	}
 	err = x.read.Diff(before, now, func(d gitstore.Difference) error {
-		if id, rest, ok := layout.ItemOfPath(d.Path); ok && ledger.IsJudged(rest, d.Is.IsZero()) {
-			items[id] = true
+		if id, rest, ok := layout.ItemOfPath(d.Path); ok {
+			var data []byte
+			if rest == layout.DeliveryJSON {
+				var err error
+				if data, err = x.read.Blob(d, d.Is); err != nil {
+					return err
+				}
+			}
+			if ledger.IsJudged(rest, data) {
+				items[id] = true
+			}
 		}
 		moved, err := ledger.MovedLines(x.read, d)
 		if err != nil {
@@ -86,7 +96,7 @@ func (x *looker) look(ctx context.Context, c gitstore.Commit, main gitstore.Hash
 		l.mended.Retired = layout.Standing{}
 	}
 	if len(others) == 0 {
-		lost, err := lostDeliveries(x.view, main, view, id, l.now)
+		lost, err := lostDeliveries(x.view, cmp.Or(want.at, want.beside, main), view, id, l.now)
 		if err != nil {
 			return l, err
 		}

@@ -26,7 +26,7 @@ type Delivery struct {
 
 type deliveryList struct {
 	To    layout.Name `placeholder:"TARGET" help:"Only to this target."`
-	State string      `enum:",ready,waits,forbidden,sending,delivered,unconfirmed,withdrawn,failed" default:"" placeholder:"STATE" help:"Only in this state: ready, waits, forbidden, sending, delivered, unconfirmed, withdrawn, failed."`
+	State string      `enum:",ready,waits,forbidden,sending,delivered,unconfirmed,withdrawn,failed,unreadable" default:"" placeholder:"STATE" help:"Only in this state: ready, waits, forbidden, sending, delivered, unconfirmed, withdrawn, failed, unreadable."`
 	JSON  bool        `name:"json" help:"Print JSON, one object a line."`
 }
 
@@ -118,14 +118,14 @@ func (c *deliveries) named(ctx context.Context, on *screen.Screen, e *engine.Eng
 	return screen.ExitSomeFailed
 }
 
-// all does something with the items of the target's deliveries of which of says so. One that cannot be is told, and the others are
-// gone on with: exit code 4.
+// all does something with the items of the target's deliveries of which of says so. One that cannot be, or cannot be read, is told,
+// and the others are gone on with: exit code 4.
 func (c *deliveries) all(ctx context.Context, on *screen.Screen, e *engine.Engine, of func(layout.Delivery) bool, one func(layout.ItemID) error) error {
 	rows, err := e.Delivery.Rows(ctx, c.To, "")
 	if err != nil {
 		return err
 	}
-	rows = slices.DeleteFunc(rows, func(r delivery.Row) bool { return !of(r.Delivery) })
+	rows = slices.DeleteFunc(rows, func(r delivery.Row) bool { return r.State != layout.DeliveryUnreadable && !of(r.Delivery) })
 	if len(rows) == 0 {
 		on.Talk("there is no such delivery to %s", c.To)
 		return nil
@@ -209,7 +209,7 @@ type deliveryRepublish struct {
 	JSON bool `name:"json" help:"Print JSON."`
 }
 
-// Run republishes; exit code 4 when something could not be taken back.
+// Run republishes; exit code 4 when something could not be taken back, or not be read.
 func (c *deliveryRepublish) Run(ctx context.Context, on *screen.Screen, open Open) error {
 	return open.plain(ctx, func(e *engine.Engine) error {
 		done, err := e.Delivery.Republish(ctx, func(phase string) {
@@ -224,7 +224,10 @@ func (c *deliveryRepublish) Run(ctx context.Context, on *screen.Screen, open Ope
 		if done.Later > 0 {
 			on.Talk("%s; runs take it back once the target is there", screen.CountVerb(done.Later, "item stays at a target that is away", "items stay at targets that are away"))
 		}
-		if done.Failed > 0 {
+		if done.Unreadable > 0 {
+			on.Talk("of %s nothing was confirmed or taken back: once delivery.json is mended, republish again; list with: bagpipe delivery list --state unreadable", screen.CountVerb(done.Unreadable, "item that cannot be read", "items that cannot be read"))
+		}
+		if done.Failed+done.Unreadable > 0 {
 			return screen.ExitSomeFailed
 		}
 		return nil

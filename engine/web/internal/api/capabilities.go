@@ -22,7 +22,7 @@ import (
 
 type deliveriesIn struct {
 	To    string `query:"to" doc:"a target"`
-	State string `query:"state" enum:"ready,waits,forbidden,sending,delivered,unconfirmed,withdrawn,failed"`
+	State string `query:"state" enum:"ready,waits,forbidden,sending,delivered,unconfirmed,withdrawn,failed,unreadable"`
 	Limit int    `query:"limit" minimum:"1" maximum:"10000" default:"1000"`
 	After string `query:"cursor" doc:"as the header Link of the page before has it: the next page"`
 }

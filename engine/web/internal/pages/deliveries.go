@@ -15,7 +15,7 @@ import (
 
 // deliveryStates are what a list of deliveries is narrowed by.
 var deliveryStates = []string{layout.DeliveryReady, layout.DeliveryWaits, layout.DeliverySending, layout.DeliveryFailed, layout.DeliveryDelivered,
-	layout.DeliveryUnconfirmed, layout.DeliveryForbidden, layout.DeliveryWithdrawn}
+	layout.DeliveryUnconfirmed, layout.DeliveryForbidden, layout.DeliveryWithdrawn, layout.DeliveryUnreadable}
 
 // inAllStates is the value by which all deliveries are listed.
 const inAllStates = "all"

@@ -214,5 +214,5 @@ var done = map[string]string{"complete": "completed", "skip": "skipped", "fail":
 
 // tones are the statuses of steps as which the words of other rooms are coloured.
 var tones = map[string]state.Status{"running": state.InProgress, "stopped": state.Waiting, "broken": state.Failed, "failed": state.Failed, "timeout": state.Failed, "lost": state.Failed,
-	"missed": state.Waiting, "completed": state.Completed, "waits": state.Waiting, "sending": state.InProgress, "delivered": state.Completed, "unconfirmed": state.Waiting,
+	"missed": state.Waiting, "completed": state.Completed, "waits": state.Waiting, "sending": state.InProgress, "delivered": state.Completed, "unconfirmed": state.Waiting, "unreadable": state.Failed,
 	"here": state.Completed, "away": state.Failed, "proposed": state.Waiting, "approved": state.InProgress, "begun": state.InProgress, "refused": state.Failed, "done": state.Completed}
