@@ -100,6 +100,49 @@ func TestDeliveryKilledAtEachCall(t *testing.T) {
 	}, "delivery", "republish")
 }
 
+// An item is taken back from a folder and killed at each name that goes: it stands there whole or not at all, and the next
+// run clears the rest away.
+func TestKilledWithdrawalLeavesNoHalf(t *testing.T) {
+	t.Parallel()
+	base := deliveryBase(t)
+	base.write("ws/rules/portal.yaml", "schema: 1\nname: portal\ndelivery:\n  - {to: portal, for: label = many}\n")
+	const files = 6
+	for n := range files {
+		base.write(fmt.Sprintf("ws/inbox/default/many/%d.txt", n), "x")
+	}
+	base.ok("run", "-q")
+	holds := func(b *bench) (whole, all []string) {
+		all, err := filepath.Glob(filepath.Join(b.top, "portal/[^.]*"))
+		b.must(err)
+		for _, at := range all {
+			if names, err := os.ReadDir(at); err == nil && len(names) == files {
+				whole = append(whole, at)
+			}
+		}
+		return whole, all
+	}
+	if whole, _ := holds(base); len(whole) != 1 {
+		t.Fatalf("%d items came to the portal", len(whole))
+	}
+	for n := 1; ; n += soak(2, 1) {
+		b := base.copied(t, fmt.Sprintf("killed-%d", n))
+		killed := b.killedAt("unlink,unlinkat", n, "delivery", "withdraw", "many", "--to", "portal")
+		if whole, all := holds(b); len(whole) != len(all) {
+			t.Errorf("killed at name %d: %v stand there, and of these %v are whole", n, all, whole)
+		}
+		b.ok("run", "-q")
+		b.ok("delivery", "withdraw", "--all", "--to", "portal")
+		left, err := os.ReadDir(filepath.Join(b.top, "portal"))
+		if b.must(err); len(left) != 1 { // .bagpipe
+			t.Errorf("killed at name %d: %v are left", n, left)
+		}
+		b.must(os.RemoveAll(b.top))
+		if !killed {
+			return
+		}
+	}
+}
+
 // shelved checks that each of three targets holds the items of these years, and nothing else.
 func (b *bench) shelved(years ...string) map[string]map[string]time.Time {
 	b.t.Helper()

@@ -143,10 +143,8 @@ func (o folderOutlet) put(ctx context.Context, p parcel) (string, error) {
 	}
 	place := o.place(p.Item)
 	part, old := o.beside(p.Item)
-	for _, left := range []string{part, old} {
-		if err := disk.RemoveTree(left); err != nil {
-			return "", &target.Down{Err: err}
-		}
+	if err := clearAway(part, old); err != nil {
+		return "", err
 	}
 	if err := os.Mkdir(part, 0o777); err != nil {
 		return "", &target.Down{Err: err}
@@ -191,7 +189,8 @@ func (o folderOutlet) write(n placeNote) error {
 	return disk.WriteFileFS(disk.OS{}, o.note(n.Item), "", append(data, '\n'), 0o666)
 }
 
-// remove takes the note away last: a crash leaves a folder that is known for a delivery. What no delivery brought stays.
+// remove puts the item aside by one rename, so that no half of it is ever seen in its place, and takes the note away last: what a
+// crash leaves is known for a delivery, and is removed by the next remove or put. What no delivery brought stays.
 func (o folderOutlet) remove(ctx context.Context, p parcel) error {
 	if err := o.there(ctx); err != nil {
 		return err
@@ -201,14 +200,25 @@ func (o folderOutlet) remove(ctx context.Context, p parcel) error {
 		return err
 	}
 	part, old := o.beside(p.Item)
-	left := []string{part, old}
-	if is.Item == p.Item {
-		left = append(left, o.place(p.Item), o.note(p.Item))
+	if err := clearAway(part, old, o.note(p.Item)+".tmp"); err != nil {
+		return err
 	}
-	for _, name := range append(left, o.note(p.Item)+".tmp") {
+	if is.Item == p.Item {
+		if err := disk.Rename(o.place(p.Item), old); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return &target.Down{Err: err}
+		}
+		if err := clearAway(old, o.note(p.Item)); err != nil {
+			return err
+		}
+	}
+	return disk.SyncDir(o.dir)
+}
+
+func clearAway(names ...string) error {
+	for _, name := range names {
 		if err := disk.RemoveTree(name); err != nil {
 			return &target.Down{Err: err}
 		}
 	}
-	return disk.SyncDir(o.dir)
+	return nil
 }
