@@ -207,6 +207,9 @@ func (c *showCmd) print(a *app, d ask.Detail) error {
 	for _, name := range slices.SortedFunc(maps.Keys(d.Milestones), func(x, y layout.Name) int { return d.Milestones[x].Compare(d.Milestones[y]) }) {
 		t.Row("milestone", fmt.Sprintf("%s %s", name, screen.When(d.Milestones[name])))
 	}
+	for _, to := range d.Deliveries {
+		t.Row("delivery", screen.Local(to.String()))
+	}
 	if err := t.Print(a.Out); err != nil {
 		return err
 	}

@@ -62,6 +62,9 @@ func (c *whyCmd) Run(ctx context.Context, a *app) error {
 				}
 			}
 		}
+		for _, d := range x.Deliveries {
+			fmt.Fprintf(a.Out, "  delivery %s\n", screen.Local(d.String()))
+		}
 		return nil
 	})
 }

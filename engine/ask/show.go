@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -28,6 +29,7 @@ type Detail struct {
 	Workflows  []WorkflowDetail          `json:"workflows"`
 	Files      []FileDetail              `json:"files"`
 	Retired    string                    `json:"retired,omitempty"` // the commit where its records last stood, of an item that is retired
+	Deliveries []DeliveryDetail          `json:"deliveries"`        // by target
 
 	Parent   *ParentDetail  `json:"parent,omitempty"`
 	Families []FamilyDetail `json:"families"` // of its children, by the step that made them
@@ -91,6 +93,51 @@ type FileDetail struct {
 	layout.InventoryFile
 }
 
+// DeliveryDetail is how an item stands with one target.
+type DeliveryDetail struct {
+	Target layout.Name `json:"target"`
+	layout.Delivery
+	WaitsFor string `json:"waitsFor,omitempty"` // of one that is ready: the hold or the workflow that keeps it from being sent
+}
+
+// String is one line: the state, since when, and why it is so, or what the target answered.
+func (d DeliveryDetail) String() string {
+	why := cmp.Or(d.WaitsFor, d.Message)
+	switch {
+	case why != "":
+	case d.State == layout.DeliveryDelivered && d.Sent != nil:
+		why = d.Sent.Receipt
+	case d.Decision != nil:
+		why = strings.TrimSuffix(d.Decision.What+" by "+d.Decision.By+": "+d.Decision.Text, ": ")
+	}
+	line := fmt.Sprintf("to %s: %s since %s, version %d", d.Target, d.State, layout.FormatTime(d.At), d.Version)
+	if d.State == layout.DeliveryUnreadable {
+		line = d.State
+	}
+	return strings.TrimSuffix(line+": "+ledger.OneLine(ledger.Printable(why), 500), ": ")
+}
+
+// deliveriesOf reads how an item stands with targets, by their names.
+func deliveriesOf(r gitstore.Reader, x *state.Execution, now time.Time) ([]DeliveryDetail, error) {
+	data, err := ledger.ReadOptional(r, layout.ItemDir(x.Item)+"/"+layout.DeliveryJSON)
+	if err != nil || data == nil {
+		return []DeliveryDetail{}, err
+	}
+	d, err := layout.DecodeDeliveries(data)
+	if err != nil { // it is told, and stops nobody
+		return []DeliveryDetail{{Delivery: layout.Delivery{State: layout.DeliveryUnreadable, Message: ledger.Printable(err.Error())}}}, nil
+	}
+	all := []DeliveryDetail{}
+	for _, to := range slices.Sorted(maps.Keys(d.Targets)) {
+		row := DeliveryDetail{Target: to, Delivery: *d.Targets[to]}
+		if row.State == layout.DeliveryReady {
+			row.WaitsFor = state.Unsettled(x, now)
+		}
+		all = append(all, row)
+	}
+	return all, nil
+}
+
 // Show reads everything about one item.
 func (de *Details) Show(ctx context.Context, id layout.ItemID) (Detail, error) {
 	return de.ShowSome(ctx, id, 0)
@@ -125,7 +172,7 @@ func (de *Details) ShowSome(ctx context.Context, id layout.ItemID, most int) (De
 		}
 		rec.Execution.Around = de.index.AroundOf(id)
 	}
-	d := Detail{Manifest: rec.Manifest, Dir: layout.ItemDir(id), Retired: retired, Milestones: rec.Execution.Milestones, Held: []string{}, Files: []FileDetail{}, Families: []FamilyDetail{}, Children: []ItemRow{}}
+	d := Detail{Manifest: rec.Manifest, Dir: layout.ItemDir(id), Retired: retired, Milestones: rec.Execution.Milestones, Held: []string{}, Deliveries: []DeliveryDetail{}, Files: []FileDetail{}, Families: []FamilyDetail{}, Children: []ItemRow{}}
 	if err := de.showFamily(v, &d); err != nil {
 		return d, err
 	}
@@ -138,6 +185,9 @@ func (de *Details) ShowSome(ctx context.Context, id layout.ItemID, most int) (De
 			return d, err
 		}
 		d.Workflows = append(d.Workflows, de.workflowDetail(rec.Execution, name, plan))
+	}
+	if d.Deliveries, err = deliveriesOf(v, rec.Execution, de.ledger.Now()); err != nil {
+		return d, err
 	}
 	d.Files, err = de.listings.of(v, id, most)
 	return d, err

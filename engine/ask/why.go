@@ -35,6 +35,8 @@ type Explained struct {
 	Why    string        `json:"why,omitempty"` // of the item as a whole
 	Steps  []Waiting     `json:"steps"`
 	Remedy Remedy        `json:"-"` // of the item as a whole
+
+	Deliveries []DeliveryDetail `json:"deliveries,omitempty"` // by target, where not one step is asked for
 }
 
 // Why says of each step of an item that is not done, or of one of them, what it waits
@@ -89,5 +91,12 @@ func (re *Reasons) Why(id layout.ItemID, workflow string, step layout.Name) (Exp
 	case len(out.Steps) == 0:
 		out.Why = "every step is done"
 	}
-	return out, nil
+	if step != "" || workflow != "" {
+		return out, nil
+	}
+	v, rec, err := re.ledger.ReadTip(id, "")
+	if err == nil {
+		out.Deliveries, err = deliveriesOf(v, rec.Execution, now)
+	}
+	return out, err
 }
