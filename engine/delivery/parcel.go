@@ -106,10 +106,6 @@ func (p *parcel) addText(o *object, inventory []byte, file string) error {
 	if err != nil {
 		return fmt.Errorf("read the template: %w", err)
 	}
-	t, err := target.ParseTemplate(file, string(text))
-	if err != nil {
-		return fmt.Errorf("template: %w", err)
-	}
 	var values, files map[string]any
 	if err := json.Unmarshal(o.manifest, &values); err != nil {
 		return err
@@ -120,11 +116,15 @@ func (p *parcel) addText(o *object, inventory []byte, file string) error {
 		}
 	}
 	values["files"], values["key"] = files["files"], p.Key
-	var out bytes.Buffer
-	if err := t.Execute(&out, values); err != nil {
+	out, err := fill(file, string(text), values)
+	var lacks *lacking
+	if errors.As(err, &lacks) {
+		return lacks
+	}
+	if err != nil {
 		return fmt.Errorf("template: %w", err)
 	}
-	p.add(strings.TrimSuffix(filepath.Base(file), ".tmpl"), out.Bytes())
+	p.add(strings.TrimSuffix(filepath.Base(file), ".tmpl"), out)
 	return nil
 }
 
