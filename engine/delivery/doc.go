@@ -43,9 +43,9 @@
 //
 //	{"begun": "…", "by": "…", "engine": "…", "phase": "unconfirm", "rules": "sha256:…", "schema": 1}
 //
-// unconfirm: all that is delivered becomes unconfirmed; what another engine is sending is due, and becomes so when that
-// has ended, unless a rule wants it. compute: all objects are held against
-// the rules, what fits is confirmed or added. withdraw: what is unconfirmed is taken back. A
+// unconfirm: all that is delivered becomes unconfirmed. compute: all objects are held against
+// the rules, what fits is confirmed or added; what another engine is sending is due, and held against them when that
+// has ended. withdraw: what is unconfirmed is taken back. A
 // phase is begun again where its engine is gone, and nothing is withdrawn before compute has
 // ended; where the rules changed meanwhile, it is computed again.
 //

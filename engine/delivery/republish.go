@@ -195,18 +195,13 @@ func (k *Keeper) goOn(ctx context.Context, told func(phase string)) (done Republ
 }
 
 // unconfirm makes all that is delivered unconfirmed; what an engine that is gone was sending is held
-// against the rules like the rest. What another engine is sending is marked as due: once that has ended it is held against
-// the rules, and taken back by a run where none wants it.
+// against the rules like the rest.
 func (k *Keeper) unconfirm(ctx context.Context, v gitstore.View) error {
 	change := func(o *object) (changed bool) {
 		for _, d := range o.delivery.Targets {
 			switch {
 			case d.State == layout.DeliveryDelivered:
 				d.State = layout.DeliveryUnconfirmed
-			case d.State == layout.DeliverySending && k.ledger.Seat.MayBeAlive(d.Engine):
-				changed = changed || !d.Due
-				d.Due = true
-				continue
 			case !orphaned(k, d):
 				continue
 			}
@@ -236,13 +231,15 @@ func (k *Keeper) those(ctx context.Context, v gitstore.View, is func(*object) bo
 	return items, err
 }
 
-// compute holds all objects against the rules.
+// compute holds all objects against the rules. What another engine is sending is due: once that has ended it is held against them,
+// and taken back by a run where none wants it.
 func (k *Keeper) compute(ctx context.Context, b book, done *Republished) error {
 	v, err := k.ledger.Store.Tip()
 	if err != nil {
 		return err
 	}
 	lookAnew(k)
+	b.all = true
 	changed, err := k.weighSince(ctx, v, gitstore.Hash{}, b)
 	if err != nil {
 		return err

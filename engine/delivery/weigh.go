@@ -34,6 +34,7 @@ type book struct {
 	targets map[string]target.Config
 	digest  string
 	only    map[layout.Name]bool // the targets that are looked at; nil: all
+	all     bool                 // all objects are held against it, and what is under way when it has ended
 }
 
 // bookOf puts the delivery rules in order: those of a file with a lower order first.
@@ -159,7 +160,9 @@ func same(a, b layout.Delivery) bool {
 func (b book) weighed(o *object, name layout.Name, now time.Time) *layout.Delivery {
 	was := o.delivery.Targets[name]
 	if was != nil && (was.State == layout.DeliverySending || was.Engine != "") {
-		return was // who sends it, or takes it back, ends that, and it is looked at again
+		is := *was // who sends it, or takes it back, ends that, and it is looked at again
+		is.Due = is.Due || b.all && is.State == layout.DeliverySending
+		return &is
 	}
 	config, there := b.targets[string(name)]
 	r, approve := b.first(string(name), o, now)
