@@ -251,7 +251,7 @@ type Entry struct {
 	Verdict  string        `json:"verdict"`
 	State    string        `json:"state"`
 	Why      string        `json:"why,omitempty"`
-	Item     layout.ItemID `json:"item,omitempty"`
+	Item     layout.ItemID `json:"item,omitempty"` // "": it is none, or its scan has not registered it
 	Size     int64         `json:"size,omitempty"`
 	Modified time.Time     `json:"modified,omitzero"`
 }
@@ -279,7 +279,7 @@ func (k *Keeper) Entries(name layout.Name, w Which, each func(Entry)) error {
 	if _, err := k.Catalog(name); err != nil {
 		return err
 	}
-	t, _, err := k.load(name)
+	t, complete, err := k.load(name)
 	if err != nil {
 		return err
 	}
@@ -290,8 +290,18 @@ func (k *Keeper) Entries(name layout.Name, w Which, each func(Entry)) error {
 	if below = path.Clean("/" + below)[1:]; t[below] == nil && len(t) > 0 {
 		return fault.New(fault.NotFound, fmt.Sprintf("no folder %s in catalog %s", w.Below, name))
 	}
-	t.list(below, t.stateAbove(below), w, each)
-	return nil
+	var failed error
+	t.list(below, t.stateAbove(below), w, func(e Entry) {
+		// Where the last scan ended, an item may be wanting of what is to be looked at again alone.
+		if e.Item != "" && (!complete || e.Modified.IsZero() || e.State == Unread) {
+			is, err := k.ledger.Exists(e.Item)
+			if failed = errors.Join(failed, err); !is {
+				e.Item = ""
+			}
+		}
+		each(e)
+	})
+	return failed
 }
 
 // stateAbove is Gone where a folder, or one that it lies in, is gone; else the topmost state above it that is not Present.
