@@ -243,3 +243,31 @@ func TestCatalogUnmountedDuringScans(t *testing.T) {
 	}
 	b.git("fsck", "--strict", "--no-dangling")
 }
+
+// A catalog's root that shows the workspace by a mount is refused, by whichever of the two paths the workspace is opened.
+func TestCatalogThatShowsItsWorkspace(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	real, shown := filepath.Join(b.top, "real"), filepath.Join(b.top, "shown")
+	b.must(os.MkdirAll(filepath.Join(real, "a/b"), 0o777))
+	b.must(os.Mkdir(shown, 0o777))
+	b.write("real/a/1.txt", "one")
+	ws := filepath.Join(real, "a/b/ws")
+	b.ok("init", ws)
+	b.mount(filepath.Join(real, "a"), shown, "--bind")
+	if out := b.start("-C", ws, "catalog", "add", "c", shown).code(1); !strings.Contains(out, "shown and the workspace lie in one another") {
+		t.Errorf("added above the workspace: %s", out)
+	}
+	if out := b.start("-C", ws, "catalog", "add", "c", filepath.Join(shown, "b/ws/items")).code(1); !strings.Contains(out, "and the workspace lie in one another") {
+		t.Errorf("added in the workspace: %s", out)
+	}
+	b.unmount(shown)
+	b.mount(ws, shown, "--bind")
+	b.ok("-C", shown, "catalog", "add", "c", real)
+	if out := b.start("-C", shown, "catalog", "scan").code(1); !strings.Contains(out, "the root of catalog c holds the workspace: a/b/ws is ") {
+		t.Errorf("scanned: %s", out)
+	}
+	if out := b.ok("-C", shown, "items", "--json"); strings.Contains(out, `"item": `) {
+		t.Errorf("items of the workspace itself: %s", out)
+	}
+}

@@ -3,10 +3,14 @@ package catalog
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"bagpipe/layout"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,10 +18,10 @@ import (
 // lister reads folders below one root. Links are not followed, and mounts, bind mounts among
 // them, are not entered: what lies there is another root's. It belongs to one goroutine.
 type lister struct {
-	root string
-	fd   int // of the root
-	dev  uint64
-	buf  []byte
+	place
+	fd  int // of the root
+	dev uint64
+	buf []byte
 }
 
 func newLister(at place) (*lister, error) {
@@ -36,7 +40,7 @@ func newLister(at place) (*lister, error) {
 	if nameOf(&fsys) != at.device { // mounted, or no more, since it was asked for
 		return nil, errors.Join(errMounted, unix.Close(fd))
 	}
-	return &lister{root: at.root, fd: fd, dev: uint64(st.Dev), buf: make([]byte, 64<<10)}, nil
+	return &lister{place: at, fd: fd, dev: uint64(st.Dev), buf: make([]byte, 64<<10)}, nil
 }
 
 func (l *lister) close() error { return unix.Close(l.fd) }
@@ -67,6 +71,34 @@ func (l *lister) open(path string) (fd int, err error) {
 		err = errMounted
 	}
 	return fd, err
+}
+
+// homeError is a folder below a root that the workspace keeps, as a mount shows it there.
+type homeError struct{ path, what string }
+
+func (h *homeError) Error() string {
+	return fmt.Sprintf("%s is %s, of the workspace itself, which a mount shows there", layout.EncodePath(h.path), h.what)
+}
+
+// inode is a folder, by whatever path.
+type inode struct{ dev, ino uint64 }
+
+func inodeOf(st *unix.Stat_t) inode { return inode{uint64(st.Dev), st.Ino} }
+
+// homeOf gives the folders of a workspace in which no catalog has anything, with what they are called.
+func homeOf(workspace string) (map[inode]string, error) {
+	home := map[inode]string{}
+	for _, dir := range []string{"", layout.RepositoryDir, layout.ItemsDir, layout.InboxDir, layout.IntakeDir, layout.RejectedDir, layout.StateDir} {
+		path := filepath.Join(workspace, dir)
+		var st unix.Stat_t
+		if err := unix.Stat(path, &st); errors.Is(err, unix.ENOENT) {
+			continue
+		} else if err != nil {
+			return nil, &fs.PathError{Op: "stat", Path: path, Err: err}
+		}
+		home[inodeOf(&st)] = layout.EncodePath(path)
+	}
+	return home, nil
 }
 
 // stat is how a folder itself stands.
@@ -100,6 +132,9 @@ func (l *lister) list(path string, into []entry) (n node, partial, err error) {
 	}
 	if uint64(st.Dev) != l.dev {
 		return n, nil, errMounted
+	}
+	if what := l.home[inodeOf(&st)]; what != "" {
+		return n, nil, &homeError{path, what}
 	}
 	n.mtime, n.inode = time.Unix(st.Mtim.Unix()).UnixNano(), st.Ino
 	for {

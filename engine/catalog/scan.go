@@ -91,6 +91,7 @@ type scan struct {
 	tally
 	force force
 
+	home     map[inode]string // folders of the workspace, which may not lie below the root
 	old, now tree
 	shelves  *recognise.Survey
 	passed   func(name string) bool // names that are no objects
@@ -199,6 +200,9 @@ func (s *scan) run(ctx context.Context) (err error) {
 	if err := s.k.checkRoot(s.cat); err != nil {
 		return err
 	}
+	if s.home, err = homeOf(s.k.ledger.Root); err != nil {
+		return err
+	}
 	if !s.complete && !s.o.Check {
 		if err := mendRecords(ctx, s); err != nil {
 			return err
@@ -286,6 +290,9 @@ func (s *scan) walkAll(ctx context.Context, device string) ([]*node, error) {
 	from := s.from()
 	for round := 0; ; round++ {
 		if err := w.run(ctx, from...); err != nil {
+			if home := (*homeError)(nil); errors.As(err, &home) {
+				return nil, fault.New(fault.Refused, fmt.Sprintf("the root of catalog %s holds the workspace: %v", s.cat.Name, home))
+			}
 			return nil, fmt.Errorf("list %s: %w", layout.EncodePath(s.cat.Root), err)
 		}
 		s.tell("list", len(w.found), w.entries)
@@ -379,7 +386,7 @@ func outermost(dirs []string) (out []string) {
 }
 
 func (s *scan) walker(device string) *walk {
-	return &walk{place: place{s.cat.Root, device}, old: s.old, trusting: s.cat.Trusting(), shallow: s.o.Shallow, racy: s.k.Racy,
+	return &walk{place: place{s.cat.Root, device, s.home}, old: s.old, trusting: s.cat.Trusting(), shallow: s.o.Shallow, racy: s.k.Racy,
 		listed: func(folders, entries int) { s.tell("list", folders, entries) }}
 }
 

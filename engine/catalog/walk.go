@@ -35,8 +35,11 @@ type walk struct {
 	err     error
 }
 
-// place is where a root is.
-type place struct{ root, device string }
+// place is where a root is, and what may not lie below it.
+type place struct {
+	root, device string
+	home         map[inode]string
+}
 
 // looked is what a walk found, which the next one need not list again.
 type looked struct {
@@ -137,6 +140,9 @@ func (w *walk) look(l *lister, path string, scratch []entry) (_ *node, _ []entry
 		}
 	}
 	now, partial, err := l.list(path, scratch)
+	if errors.As(err, new(*homeError)) {
+		w.fail(err)
+	}
 	if err != nil {
 		return unreadNode(old, path, err), now.entries, false
 	}

@@ -54,10 +54,28 @@ func (c *Catalog) Alone(workspace string, all map[layout.Name]*Catalog) error {
 	return nil
 }
 
-// nested reports whether one of two folders is the other, or lies in it, links followed.
+// nested reports whether one of two folders is the other, or lies in it, links followed, also where a mount shows it.
 func nested(a, b string) bool {
 	a, b = Resolve(a), Resolve(b)
-	return Within(a, b) || Within(b, a)
+	return Within(a, b) || Within(b, a) || passes(a, b) || passes(b, a)
+}
+
+// passes reports whether dir is on the way to a path, under whatever name.
+func passes(path, dir string) bool {
+	at, err := os.Stat(dir)
+	if err != nil {
+		return false
+	}
+	for {
+		if on, err := os.Stat(path); err == nil && os.SameFile(on, at) {
+			return true
+		}
+		up := filepath.Dir(path)
+		if up == path {
+			return false
+		}
+		path = up
+	}
 }
 
 // mostLinks is how many links are followed that lead to what is not there, as the system does.
