@@ -135,7 +135,7 @@ func placeLater(ctx context.Context, a *Attempts, m layout.Manifest) error {
 	}
 	then := "; a scan takes note of what changed or moved"
 	if why == folder.NotThere {
-		then = ", nor anything else of the catalog's root: is it mounted?"
+		then = a.folder.WhyNotThere(m)
 	}
 	return &steps.Later{Reason: p.Path + " in catalog " + string(p.Catalog) + " " + why + then}
 }

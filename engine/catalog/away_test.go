@@ -27,6 +27,9 @@ func TestWhatIsAwayIsNotGone(t *testing.T) {
 		if gone := w.e.Folder.PlaceGone(rec.Manifest); report.Away == "" || gone != "" {
 			r.Errorf("away: %q; gone: %q", report.Away, gone)
 		}
+		if why := w.e.Folder.WhyNotThere(rec.Manifest); why != ", as the catalog is away: "+report.Away {
+			r.Errorf("not there%s", why)
+		}
 		w.must(os.Remove(w.dir))
 		w.must(os.Mkdir(w.dir, 0o755))
 		w.must(os.WriteFile(w.at("other.dat"), nil, 0o644))

@@ -60,7 +60,15 @@ func (fo *Folders) NotAsCatalogued(m layout.Manifest, why string) error {
 	if gone := fo.PlaceGone(m); gone != "" {
 		return fault.New(fault.NotFound, gone)
 	}
-	return fault.New(fault.Busy, fmt.Sprintf("%s in catalog %s is not there, nor anything else of the catalog's root: is it mounted?", m.Source.Place.Path, m.Source.Place.Catalog))
+	return fault.New(fault.Busy, fmt.Sprintf("%s in catalog %s %s%s", m.Source.Place.Path, m.Source.Place.Catalog, why, fo.WhyNotThere(m)))
+}
+
+// WhyNotThere says after NotThere of an object that is not gone why that is so: its catalog is away.
+func (fo *Folders) WhyNotThere(m layout.Manifest) string {
+	if why := fo.Away(m.Source.Place.Catalog); why != "" {
+		return ", as the catalog is away: " + why
+	}
+	return "; a moment ago its catalog was away"
 }
 
 func openBelow(dir, name string) (*os.File, error) {
