@@ -218,7 +218,7 @@ func (s *scan) tellReading(undone []object) {
 }
 
 func (s *scan) inPlace(o object) intake.InPlace {
-	return intake.InPlace{Item: o.item, Catalog: s.cat, Path: o.path, Workflow: o.workflow, New: o.fresh, Seen: s.shelves, Told: o.told}
+	return intake.InPlace{Item: o.item, Catalog: s.cat, Path: o.path, Workflow: o.workflow, New: o.fresh, Seen: s.shelves, Told: o.told, Anew: o.anew, Same: o.same}
 }
 
 func (s *scan) register(ctx context.Context, o object) error {
@@ -238,13 +238,15 @@ func (s *scan) refresh(ctx context.Context, o object) error {
 	if err := errors.Join(s.force.checkNow(), ctx.Err()); err != nil {
 		return err
 	}
-	version, err := s.k.intake.RefreshInPlace(ctx, s.inPlace(o))
-	if version > 0 && err == nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.report.Versions++
+	is, err := s.k.intake.RefreshInPlace(ctx, s.inPlace(o))
+	if err != nil {
+		return err
 	}
-	return err
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.report.Versions += b2int(is.Version > 0)
+	s.report.Anew += b2int(is.Anew)
+	return nil
 }
 
 // failed notes an object that could not be an item, or its next version, now or at all.

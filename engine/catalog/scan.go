@@ -73,6 +73,7 @@ type Counts struct {
 	Unconfirmed int `json:"unconfirmed"` // entries that are gone if a person says so
 	Later       int `json:"later"`       // objects that the next scan looks at again
 	Records     int `json:"records"`
+	Anew        int `json:"anew"` // items of which the rules say something else now
 }
 
 // Trouble reports whether a person should look.

@@ -35,6 +35,8 @@ type object struct {
 	workflow string
 	known    bool // it was an item before this scan
 	fresh    bool // its identifier was made by this scan
+	anew     bool // other rules are in force than it was recognised by
+	same     bool // neither it nor what is in it has changed
 	told     *intake.Told
 }
 
@@ -118,6 +120,7 @@ func (n *node) onlyMoved() bool {
 // visitFree recognises a folder's entries, and gives the objects that are new.
 func (s *scan) visitFree(ctx context.Context, n *node, rules string, due, again bool) (fresh []object, err error) {
 	said, err := s.recogniseAll(ctx, n, again)
+	anew := s.o.Full || again && !due // of what was not recognised to its end that is not known
 	if err != nil {
 		return nil, err
 	}
@@ -164,8 +167,8 @@ func (s *scan) visitFree(ctx context.Context, n *node, rules string, due, again 
 			o.item, o.fresh, n.changed = e.item, true, true
 			o.told = toldOf(e, said[e.name].whole)
 			fresh = append(fresh, o)
-		case dirty || e.fresh || e.moved:
-			o.known = true
+		case dirty || e.fresh || e.moved || anew:
+			o.known, o.anew, o.same = true, anew, !dirty && !e.fresh && !e.moved
 			s.changed = append(s.changed, o)
 		}
 	}

@@ -36,6 +36,8 @@ type InPlace struct {
 	Workflow string // that it was recognised for, "": the catalog's
 
 	New  bool              // Item is a new identifier: no item has it
+	Anew bool              // other rules are in force than it was recognised by: its item says what they say
+	Same bool              // it is as it was catalogued: it is read only where its item says otherwise
 	Seen *recognise.Survey // by which the object was recognised; nil: none
 	Told *Told             // what it recognised; nil: that is not known
 }
@@ -107,6 +109,26 @@ func (a *admitting) inPlace(ctx context.Context, o InPlace) (*drop, error) {
 
 // inPlaceAs is inPlace of an object that had a stamp; told is what the rules said of it then, nil: they are asked.
 func (a *admitting) inPlaceAs(ctx context.Context, o InPlace, path, stamp string, told *recognise.Outcome) (_ *drop, err error) {
+	d, err := recognised(ctx, a, o, path, stamp, told)
+	if err != nil {
+		return nil, err
+	}
+	d.sum, err = inbox.Digest(ctx, path)
+	var bad *inbox.BadError
+	if errors.As(err, &bad) && bad.Rule != inbox.RuleUnreadable {
+		return nil, &Refused{bad.Error()}
+	}
+	if errors.Is(err, inbox.ErrChanged) || errors.Is(err, inbox.ErrGone) {
+		return nil, ErrUnsettled
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d, unmoved(ctx, o, path, stamp)
+}
+
+// recognised asks the rules of an object.
+func recognised(ctx context.Context, a *admitting, o InPlace, path, stamp string, told *recognise.Outcome) (_ *drop, err error) {
 	c := o.Catalog
 	t := inbox.Taken{Path: path, Name: filepath.Base(path), Collection: c.Collection, ID: o.Item, At: a.ledger.Now(),
 		Ticket: inbox.Ticket{Collection: c.Collection, Chosen: true, Workflow: layout.Name(cmp.Or(o.Workflow, c.Workflow)), By: "catalog " + string(c.Name)}}
@@ -121,23 +143,17 @@ func (a *admitting) inPlaceAs(ctx context.Context, o InPlace, path, stamp string
 		return nil, &Refused{d.refused}
 	}
 	d.Label = cmp.Or(d.admission.Outcome.Label, d.Label)
-	d.sum, err = inbox.Digest(ctx, path)
-	var bad *inbox.BadError
-	if errors.As(err, &bad) && bad.Rule != inbox.RuleUnreadable {
-		return nil, &Refused{bad.Error()}
-	}
-	if errors.Is(err, inbox.ErrChanged) || errors.Is(err, inbox.ErrGone) {
-		return nil, ErrUnsettled
-	}
-	if err != nil {
-		return nil, err
-	}
-	after, err := folder.StampPlace(ctx, path, c.Trusting())
-	if err != nil || after != stamp {
-		return nil, errors.Join(err, ErrUnsettled)
-	}
 	d.place = &layout.Place{Catalog: c.Name, Path: layout.EncodePath(o.Path), Stamp: stamp}
 	return d, nil
+}
+
+// unmoved answers ErrUnsettled where an object has another stamp than it had.
+func unmoved(ctx context.Context, o InPlace, path, stamp string) error {
+	after, err := folder.StampPlace(ctx, path, o.Catalog.Trusting())
+	if err != nil || after != stamp {
+		return errors.Join(err, ErrUnsettled)
+	}
+	return nil
 }
 
 // flagKnown notes of which item an object in place is a duplicate: it cannot be set aside.
@@ -158,59 +174,122 @@ func (a *admitting) flagKnown(ctx context.Context, m *layout.Manifest) (func(git
 	}, nil
 }
 
-// RefreshInPlace makes an object the next version of its item when its digest is another, and
-// answers the version; 0: it is as it was. Where it lies elsewhere now, or only its times are
-// others, the item's record says so from now on. A *inbox.WaitsError leaves it to the next scan.
-func (in *Intake) RefreshInPlace(ctx context.Context, o InPlace) (version int, err error) {
+// Refreshed is what a look at an object made of its item.
+type Refreshed struct {
+	Version int  // that the object became; 0: its bytes are the same
+	Anew    bool // nothing but what the rules say of it is new
+}
+
+// RefreshInPlace makes an object the next version of its item when its digest is another. Where it
+// lies elsewhere now, only its times are others, or the rules say something else of it, the item's
+// record says so from now on. A *inbox.WaitsError leaves it to the next scan.
+func (in *Intake) RefreshInPlace(ctx context.Context, o InPlace) (is Refreshed, err error) {
 	a := &admitting{Intake: in, who: in.registrar}
-	d, err := a.inPlace(ctx, o)
+	d, err := asCatalogued(ctx, a, o)
+	if err == nil && d == nil {
+		d, err = a.inPlace(ctx, o)
+	}
 	if err != nil {
-		return 0, err
+		return is, err
 	}
 	_, rec, err := in.ledger.ReadTip(o.Item, "")
 	if fault.Is(err, fault.NotFound) {
 		_, err = in.RegisterInPlace(ctx, o)
-		return 0, err
+		return is, err
 	}
 	if err != nil {
-		return 0, err
+		return is, err
 	}
 	if rec.Manifest.Source.Digest == d.sum.Digest {
-		return 0, a.samePlace(ctx, rec, d)
+		is.Anew, err = a.samePlace(ctx, o, rec, d)
+		return is, err
 	}
-	return rec.Manifest.Version + 1, a.versionInPlace(ctx, rec, d)
+	is.Version = rec.Manifest.Version + 1
+	return is, a.versionInPlace(ctx, rec, d)
 }
 
-// samePlace records where an unchanged object lies now, and with which stamp.
-func (a *admitting) samePlace(ctx context.Context, rec *ledger.Record, d *drop) error {
+// asCatalogued recognises an object that is as its item says, and as its catalog does, without a look at its bytes; nil
+// where it is not.
+func asCatalogued(ctx context.Context, a *admitting, o InPlace) (*drop, error) {
+	if !o.Same {
+		return nil, nil
+	}
+	_, rec, err := a.ledger.ReadTip(o.Item, "")
+	if fault.Is(err, fault.NotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	was := rec.Manifest.Source.Place
+	if was == nil || was.Path != layout.EncodePath(o.Path) {
+		return nil, nil
+	}
+	path := filepath.Join(o.Catalog.Root, o.Path)
+	d, err := recognised(ctx, a, o, path, was.Stamp, nil)
+	if err == nil {
+		err = unmoved(ctx, o, path, was.Stamp)
+	}
+	if errors.Is(err, ErrUnsettled) {
+		return nil, nil
+	}
+	if d != nil {
+		d.sum.Digest = rec.Manifest.Source.Digest
+	}
+	return d, err
+}
+
+// samePlace records where an unchanged object lies now, with which stamp, and, of one that is recognised anew or lies
+// elsewhere, what the rules say of it. anew reports whether that alone differs.
+func (a *admitting) samePlace(ctx context.Context, o InPlace, rec *ledger.Record, d *drop) (anew bool, err error) {
 	id, n := rec.Manifest.Item, rec.Manifest.Version
 	if a.folder.HasVersionDir(id, n) {
 		if err := a.folder.UnkeepVersion(id, n); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return a.ledger.Transact(ctx, id, func(r gitstore.Reader) (*gitstore.Change, error) {
+	err = a.ledger.Transact(ctx, id, func(r gitstore.Reader) (*gitstore.Change, error) {
+		anew = false
 		rec, err := a.ledger.Read(r, id, "")
 		if err != nil {
 			return nil, err
 		}
 		m := rec.Manifest
-		if was := m.Source.Place; was == nil || m.Source.Digest != d.sum.Digest || *was == *d.place {
+		was := m.Source.Place
+		if was == nil || m.Source.Digest != d.sum.Digest {
 			return nil, nil
 		}
 		what := "seen"
-		if m.Source.Place.Path != d.place.Path {
+		switch {
+		case was.Path != d.place.Path:
 			what = "moved"
+		case *was == *d.place:
+			what = "recognised"
 		}
-		m.Label = d.calledNow(m)
+		if m.Label = d.calledNow(m); o.Anew || what == "moved" {
+			d.retell(&m)
+		}
 		m.Source.Place, m.Source.Name = d.place, layout.EncodePath(d.taken.Name)
 		data, err := m.Encode(rec.Committed.Manifest)
-		if err != nil {
+		if err != nil || bytes.Equal(data, rec.Committed.Manifest) {
 			return nil, err
 		}
+		anew = what == "recognised"
 		return &gitstore.Change{Files: map[string][]byte{layout.ItemDir(id) + "/" + layout.ManifestJSON: data}, Author: a.who.Author,
 			Message: ledger.IntentMessage(id, m, "catalog", what, d.place.Path, a.who.Agent)}, nil
 	})
+	return anew, err
+}
+
+// retell has an item say what its next version would, were the object recognised as it is now. What else was tried counts
+// only together with that.
+func (d *drop) retell(m *layout.Manifest) {
+	next, was := d.version(*m), m.Recognition
+	m.Label, m.Type, m.Metadata, m.Identifiers, m.Recognition = next.Label, next.Type, next.Metadata, next.Identifiers, next.Recognition
+	m.Source.Rule = next.Source.Rule
+	if was != nil && m.Recognition != nil && was.Rule == m.Recognition.Rule && was.Verdict == m.Recognition.Verdict {
+		m.Recognition = was
+	}
 }
 
 // versionInPlace closes the item, keeps what was made of the version before, and commits the

@@ -34,7 +34,7 @@ func MendManifest(before, now []byte, newInventory bool) (mended []byte, breache
 	if !newInventory {
 		keys = append(keys[:len(keys):len(keys)], "inventory")
 	}
-	letMove(a, before, now)
+	letMove(a, b, before, now)
 	for _, k := range keys {
 		breaches = append(breaches, restore(a, b, k)...)
 	}
@@ -57,9 +57,9 @@ func MendManifest(before, now []byte, newInventory bool) (mended []byte, breache
 	return mended, breaches
 }
 
-// letMove has the members of before name the place in a catalog that now names, where the object
-// may have moved there.
-func letMove(a map[string]any, before, now []byte) {
+// letMove has the members a of before name the place in a catalog that now names, where the object
+// may have moved there, and what it was recognised as since, as b says.
+func letMove(a, b map[string]any, before, now []byte) {
 	was, errA := layout.DecodeManifest(before)
 	is, errB := layout.DecodeManifest(now)
 	source, ok := a["source"].(map[string]any)
@@ -69,7 +69,13 @@ func letMove(a map[string]any, before, now []byte) {
 	moved := maps.Clone(source)
 	moved["name"] = is.Source.Name
 	moved["place"] = map[string]any{"catalog": string(is.Source.Place.Catalog), "path": is.Source.Place.Path, "stamp": is.Source.Place.Stamp}
+	if delete(moved, "rule"); is.Source.Rule != "" {
+		moved["rule"] = is.Source.Rule
+	}
 	a["source"] = moved
+	if delete(a, "recognition"); is.Recognition != nil {
+		a["recognition"] = b["recognition"]
+	}
 }
 
 // sameItem compares what is read from the two.
@@ -78,7 +84,7 @@ func sameItem(before, now []byte, newInventory bool) bool {
 	b, errB := layout.DecodeManifest(now)
 	return errA == nil && errB == nil && a.Item == b.Item && a.Version == b.Version && a.Since.Equal(b.Since) && a.Batch == b.Batch &&
 		a.Created.Equal(b.Created) && reflect.DeepEqual(a.Parent, b.Parent) && sameSource(a.Source, b.Source) &&
-		reflect.DeepEqual(a.Recognition, b.Recognition) &&
+		(samePlaces(a.Source, b.Source) || reflect.DeepEqual(a.Recognition, b.Recognition)) &&
 		(newInventory || reflect.DeepEqual(a.Inventory, b.Inventory))
 }
 

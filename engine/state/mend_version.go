@@ -51,10 +51,10 @@ func samePlaces(was, is layout.Source) bool {
 	return err == nil
 }
 
-// sameSource compares what two manifests say was dropped; an object of a catalog may have moved.
+// sameSource compares what two manifests say was dropped; an object of a catalog may have moved, and been recognised anew.
 func sameSource(was, is layout.Source) bool {
 	if samePlaces(was, is) {
-		is.Place, is.Name = was.Place, was.Name
+		is.Place, is.Name, is.Rule = was.Place, was.Name, was.Rule
 	}
 	return reflect.DeepEqual(was, is)
 }

@@ -93,6 +93,14 @@ func TestAnObjectOfACatalogIsElsewhereOrTheNextVersion(t *testing.T) {
 			t.Errorf("%s: %q, want %q", to, got, want)
 		}
 	}
+	told := strings.NewReplacer(`"by": "A"`, `"by": "A", "rule": "x/y"`, `"metadata": {}`, `"recognition": {"verdict": "yes", "rule": "x/y"}, "metadata": {}`)
+	for was, want := range map[string]string{text: "", strings.Replace(text, `"place"`, `"lace"`, 1): "changed source.rule in manifest.json; changed recognition in manifest.json"} {
+		now := told.Replace(was)
+		mended, breaches := MendManifest([]byte(was), []byte(now), false)
+		if got := strings.Join(breaches, "; "); got != want || want == "" && string(mended) != now {
+			t.Errorf("recognised anew: %q, want %q", got, want)
+		}
+	}
 }
 
 func TestMendVersion(t *testing.T) {

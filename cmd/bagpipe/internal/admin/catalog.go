@@ -65,7 +65,7 @@ type catalogScan struct {
 	Deep       bool     `help:"List every folder and compare every file: the default."`
 	Shallow    bool     `help:"List only folders whose own time moved; files rewritten in place are not seen."`
 	Check      bool     `help:"Only tell of missing and moved objects; record nothing."`
-	Full       bool     `help:"Recognise all anew."`
+	Full       bool     `help:"Recognise all anew, items that are there as well."`
 	AcceptGone bool     `help:"Take all missing objects for gone, however many they are: the root is the right one."`
 	JSON       bool     `name:"json" help:"Print JSON, one object a line."`
 	Quiet      bool     `short:"q" help:"Print no progress."`
@@ -122,9 +122,6 @@ func (c *catalogScan) Run(ctx context.Context, on *screen.Screen, open Open) err
 			}
 			c.print(on, r)
 		}
-		if c.Full {
-			on.Talk("items that were there keep the type and the metadata of their rule until their next version")
-		}
 		if trouble && len(failed) == 0 {
 			return screen.ExitSomeFailed
 		}
@@ -163,6 +160,9 @@ func (c *catalogScan) print(on *screen.Screen, r *catalog.Report) {
 		return
 	}
 	fmt.Fprintf(on.Out, "%s; new: %d, versions: %d, moved: %d, gone: %d\n", line, r.New, r.Versions, r.Moved, r.Gone)
+	if r.Anew > 0 {
+		fmt.Fprintf(on.Out, "  %s described anew, as the rules are others\n", screen.Count(r.Anew, "item"))
+	}
 	for _, of := range []map[string]string{r.Unread, r.Problems} {
 		for _, path := range slices.Sorted(maps.Keys(of)) {
 			fmt.Fprintf(on.Out, "  %s: %s\n", path, of[path])
