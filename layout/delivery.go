@@ -72,7 +72,7 @@ type Delivery struct {
 	Digest   string            `json:"digest"`
 	Rule     string            `json:"rule"`
 	By       string            `json:"by"`                 // who brought it into its state
-	At       time.Time         `json:"at"`                 // when
+	At       time.Time         `json:"at,omitzero"`        // when
 	Engine   EngineID          `json:"engine,omitempty"`   // that sends it or takes it back
 	Attempts int               `json:"attempts,omitempty"` // failed ones in a row
 	After    time.Time         `json:"after,omitzero"`     // it is not tried before

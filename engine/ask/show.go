@@ -111,8 +111,11 @@ func (d DeliveryDetail) String() string {
 		why = strings.TrimSuffix(d.Decision.What+" by "+d.Decision.By+": "+d.Decision.Text, ": ")
 	}
 	line := fmt.Sprintf("to %s: %s since %s, version %d", d.Target, d.State, layout.FormatTime(d.At), d.Version)
-	if d.State == layout.DeliveryUnreadable {
+	switch d.State {
+	case layout.DeliveryUnreadable:
 		line = d.State
+	case "": // a person decided, by a push
+		line = fmt.Sprintf("to %s: no rule wants it", d.Target)
 	}
 	return strings.TrimSuffix(line+": "+ledger.OneLine(ledger.Printable(why), 500), ": ")
 }
