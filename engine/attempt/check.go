@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"slices"
@@ -200,15 +199,12 @@ func (a qualities) note(c *claimed, done bool, broken string) func(*ledger.Recor
 			}
 		}
 		robot := rec.Plan.Step(c.Step).Robot
-		before := len(q.Checks)
+		forgot := false
 		if robot == "quality" && (done || len(c.checks) > 0 || broken != "") { // it tells all that the rules ask for now
-			q.More = 0
-			maps.DeleteFunc(q.Checks, func(_ string, was layout.QualityCheck) bool {
-				return was.Rule != "" || was.By == "" || was.Step() == string(c.Step)
-			})
+			forgot = q.ForgetRules(c.workflow(), string(c.Step))
 		}
 		mended := done && c.toldOfItself(q)
-		if len(q.Checks) == before && len(c.checks) == 0 && !mended && (broken == "" || len(asked) == 0) {
+		if !forgot && len(c.checks) == 0 && !mended && (broken == "" || len(asked) == 0) {
 			return nil
 		}
 		q.Item, q.Version = c.Item, rec.Manifest.Version
@@ -222,10 +218,16 @@ func (a qualities) note(c *claimed, done bool, broken string) func(*ledger.Recor
 	}
 }
 
+// workflow is that of the step, without the instance's number.
+func (c *claimed) workflow() string {
+	name, _ := state.Instance(c.Workflow)
+	return name
+}
+
 // toldOfItself reports whether a check under the step's own name stands, of an attempt that failed.
 func (c *claimed) toldOfItself(q layout.Quality) bool {
 	for id, was := range q.Checks {
-		if path.Base(id) == string(c.Step) && was.Rule == "" && was.Step() == string(c.Step) {
+		if path.Base(id) == string(c.Step) && was.Rule == "" && was.MadeBy(c.workflow(), string(c.Step)) {
 			return !slices.ContainsFunc(c.checks, func(one steps.Check) bool { return one.ID == string(c.Step) })
 		}
 	}
@@ -234,11 +236,17 @@ func (c *claimed) toldOfItself(q layout.Quality) bool {
 
 // noteIn adds what the attempt found.
 func (c *claimed) noteIn(q *layout.Quality, robot, broken string, mended bool, l *ledger.Ledger) {
-	by, at := string(c.Step)+"."+c.Key.String(), l.Now()
-	for _, one := range c.checks {
-		q.Note(one.ID, layout.QualityCheck{Level: one.Level, Result: one.Result, Text: ledger.Printable(one.Text), At: at, By: by, Rule: one.Rule})
+	made := layout.QualityCheck{At: l.Now(), By: string(c.Step) + "." + c.Key.String(), Workflow: c.workflow()}
+	if len(c.checks) > 0 {
+		q.ForgetUnlisted(made.Workflow, string(c.Step))
 	}
-	of := layout.QualityCheck{Level: "data.valid", Result: layout.QualityFail, Text: ledger.OneLine(broken, ledger.MaxLabel), At: at, By: by}
+	for _, one := range c.checks {
+		of := made
+		of.Level, of.Result, of.Text, of.Rule = one.Level, one.Result, ledger.Printable(one.Text), one.Rule
+		q.Note(one.ID, of)
+	}
+	of := made
+	of.Level, of.Result, of.Text = "data.valid", layout.QualityFail, ledger.OneLine(broken, ledger.MaxLabel)
 	if robot == "unpack" {
 		of.Level = "total.usable"
 	}

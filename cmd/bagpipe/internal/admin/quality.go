@@ -48,6 +48,9 @@ func (c *Quality) Run(ctx context.Context, on *screen.Screen, open Open) error {
 				t.Row("", q.Checks[name].Result, name, q.Checks[name].Text)
 			}
 		}
+		if q.More > 0 {
+			on.Talk("%s not listed; all count, and the worst are listed", screen.CountVerb(q.More, "check is", "checks are"))
+		}
 		return t.Print(on.Out)
 	})
 }
