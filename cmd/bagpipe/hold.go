@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -170,7 +169,7 @@ type itemSetCmd struct {
 	ToLane       string            `placeholder:"NAME" help:"The lane it is in from now on."`
 	ToCollection string            `placeholder:"NAME" help:"The collection it is in from now on."`
 	Identifier   map[string]string `placeholder:"KIND=VALUE" mapsep:"none" help:"An identifier of the item, as in barcode=36105; KIND= removes it."`
-	Metadata     map[string]string `placeholder:"KEY=VALUE" mapsep:"none" help:"A key of its metadata; a value that is JSON is taken as such; KEY= removes it."`
+	Metadata     map[string]string `placeholder:"KEY=VALUE" mapsep:"none" help:"A key of its metadata, as tags.place for a key below another; a value that is JSON is taken as such; KEY= removes it."`
 }
 
 // Validate is called by kong.
@@ -182,14 +181,7 @@ func (c *itemSetCmd) Validate() error {
 }
 
 func (c *itemSetCmd) Run(ctx context.Context, a *app) error {
-	d := act.Description{Label: c.Label, Lane: c.ToLane, Collection: c.ToCollection, Identifiers: c.Identifier, Metadata: map[string]any{}}
-	for key, text := range c.Metadata {
-		var value any
-		if err := json.Unmarshal([]byte(text), &value); err != nil && text != "" {
-			value = text
-		}
-		d.Metadata[key] = value
-	}
+	d := act.Description{Label: c.Label, Lane: c.ToLane, Collection: c.ToCollection, Identifiers: c.Identifier, Metadata: screen.Metadata(c.Metadata, nil)}
 	do := func(e *engine.Engine, id layout.ItemID) error { return act.Describe(ctx, e.Act, id, d, c.Message) }
 	if c.Item == "" {
 		return c.all(ctx, a, "set", "set", func(ask.ItemRow) bool { return true }, do)

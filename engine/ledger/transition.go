@@ -207,7 +207,7 @@ func Merge(old, new map[string]any) map[string]any {
 		switch {
 		case v == nil:
 			delete(out, k)
-		case isObject && wasObject:
+		case isObject && (wasObject || out[k] == nil):
 			out[k] = Merge(was, below)
 		default:
 			out[k] = v

@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -20,20 +19,13 @@ type Register struct {
 	Lane       string            `placeholder:"NAME" help:"The lane (priority)."`
 	Batch      layout.Name       `placeholder:"NAME" help:"The batch it belongs to."`
 	Identifier map[string]string `placeholder:"KIND=VALUE" mapsep:"none" help:"An identifier of the item, as in barcode=36105; a drop that has it brings the content."`
-	Metadata   map[string]string `placeholder:"KEY=VALUE" mapsep:"none" help:"A key of its metadata; a value that is JSON is taken as such."`
+	Metadata   map[string]string `placeholder:"KEY=VALUE" mapsep:"none" help:"A key of its metadata, as tags.place for a key below another; a value that is JSON is taken as such."`
 	JSON       bool              `name:"json" help:"Print JSON."`
 }
 
 // Run prints the item.
 func (c *Register) Run(ctx context.Context, on *screen.Screen, open Open) error {
-	known := intake.Known{Identifiers: c.Identifier, Metadata: map[string]any{}}
-	for key, text := range c.Metadata {
-		var value any
-		if err := json.Unmarshal([]byte(text), &value); err != nil {
-			value = text
-		}
-		known.Metadata[key] = value
-	}
+	known := intake.Known{Identifiers: c.Identifier, Metadata: screen.Metadata(c.Metadata, "")}
 	for kind, value := range c.Identifier {
 		if kind == "" || value == "" {
 			return errors.New("--identifier: expected KIND=VALUE")
