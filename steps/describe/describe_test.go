@@ -158,6 +158,17 @@ func write(t *testing.T, files ...string) (*Facts, error) {
 	return Read(q)
 }
 
+// An end of ISO 19139 that is none, as a period goes on, is told.
+func TestOpenEnd(t *testing.T) {
+	for end, says := range map[string]string{`<endPosition>2013-12</endPosition>`: "", `<endPosition>n.d.</endPosition>`: `"n.d." is no time`,
+		`<endPosition indeterminatePosition="now"/>`: `"now" is no time`} {
+		f, err := write(t, "a.xml", "<MD_Metadata><temporalElement><beginPosition>2013-11</beginPosition>"+end+"</temporalElement></MD_Metadata>")
+		if err != nil || f.Time == nil || strings.Join(f.Warnings, "; ") != says {
+			t.Errorf("%s: %+v, %v, %v", end, f, f.Warnings, err)
+		}
+	}
+}
+
 const gaofen = `<?xml version="1.0"?><ProductMetaData><SatelliteID>GF1</SatelliteID><SensorID>PMS1</SensorID><CloudPercent>3</CloudPercent>
 <StartTime>2013-11-27 11:25:33</StartTime><EndTime>2013-11-27 11:25:37</EndTime>
 <TopLeftLatitude>39.5</TopLeftLatitude><TopLeftLongitude>116.3</TopLeftLongitude><TopRightLatitude>39.4</TopRightLatitude><TopRightLongitude>116.7</TopRightLongitude>

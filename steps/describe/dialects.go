@@ -47,7 +47,8 @@ var dialects = []dialect{
 			"rights":     at("resourceConstraints", "useLimitation"),
 		},
 		start: []string{at("temporalElement", "beginPosition"), at("temporalElement", "timePosition"), at("temporalElement", "begin", "timePosition")},
-		end:   []string{at("temporalElement", "endPosition"), at("temporalElement", "end", "timePosition")},
+		end: []string{at("temporalElement", "endPosition"), at("temporalElement", "end", "timePosition"),
+			at("temporalElement", "endPosition") + "/@indeterminatePosition"}, // now, unknown: no time, and told so
 		corners: []string{at("EX_GeographicBoundingBox", "westBoundLongitude"), at("EX_GeographicBoundingBox", "southBoundLatitude"),
 			at("EX_GeographicBoundingBox", "eastBoundLongitude"), at("EX_GeographicBoundingBox", "northBoundLatitude")},
 	},
