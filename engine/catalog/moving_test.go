@@ -77,3 +77,59 @@ func TestTimesAhead(t *testing.T) {
 		}
 	})
 }
+
+// What a folder has no more goes with the folder where that moves: it is listed as gone, and comes back as its item.
+func TestWhatIsGoneMovesWithItsFolder(t *testing.T) {
+	check(t, 4)
+	rapid.Check(t, func(r *rapid.T) {
+		w := newWorld(r)
+		w.must(os.MkdirAll(w.at("a/in"), 0o755))
+		for _, name := range []string{"a/1.dat", "a/2.dat", "a/in/3.dat", "a/stays.dat"} {
+			w.must(os.WriteFile(w.at(name), []byte(name), 0o644))
+		}
+		scan := func() *catalog.Report {
+			report, err := w.e.Catalog.Scan(t.Context(), "c", catalog.Options{AcceptGone: true})
+			w.must(err)
+			return report
+		}
+		scan()
+		was, away := w.list(), w.dir+".away"
+		w.must(os.Mkdir(away, 0o755))
+		for _, name := range []string{"1.dat", "2.dat", "in"} {
+			w.must(os.Rename(w.at("a/"+name), away+"/"+name))
+		}
+		if rapid.Bool().Draw(r, "scanned between") {
+			scan()
+		}
+		early := rapid.Bool().Draw(r, "one comes back meanwhile")
+		if early {
+			w.must(os.Rename(away+"/2.dat", w.at("2.dat")))
+		}
+		w.must(os.Rename(w.at("a"), w.at("b")))
+		scan()
+		gone, err := w.e.Catalog.Gone("c")
+		w.must(err)
+		for _, name := range []string{"a/1.dat", "a/2.dat", "a/in/3.dat"} {
+			if gone[was[name]] == (early && name == "a/2.dat") {
+				r.Errorf("%s is gone, or not: %v", name, gone)
+			}
+		}
+		w.must(os.Rename(away+"/1.dat", w.at("b/1.dat")))
+		if !early {
+			w.must(os.Rename(away+"/2.dat", w.at("2.dat")))
+		}
+		w.must(os.Rename(away+"/in", w.at("b/in")))
+		if back := scan(); back.New != 0 {
+			r.Errorf("%d new of what came back", back.New)
+		}
+		now := w.list()
+		for old, name := range map[string]string{"a/1.dat": "b/1.dat", "a/2.dat": "2.dat", "a/in/3.dat": "b/in/3.dat", "a/stays.dat": "b/stays.dat"} {
+			if now[name] != was[old] || now[name] == "" {
+				r.Errorf("%s is item %s, and was %s", name, now[name], was[old])
+			}
+		}
+		if again := scan(); again.Records != 0 {
+			r.Errorf("one scan more: %+v", again)
+		}
+	})
+}

@@ -224,7 +224,7 @@ func (s *scan) run(ctx context.Context) (err error) {
 	if root := s.now[""]; root.device != device {
 		root.device, root.changed = device, true
 	}
-	vanishing{s, map[identity]vanished{}}.settle(found)
+	vanishing{s, map[identity]vanished{}, map[*node]*node{}}.settle(found)
 	rules, err := s.k.rules(s.cat)
 	if err != nil {
 		return err
@@ -420,7 +420,7 @@ func (s *scan) missing(found []*node) {
 			s.report.Missing = append(s.report.Missing, layout.EncodePath(n.path)+": "+n.why)
 		}
 	}
-	vanishing{s, map[identity]vanished{}}.settle(found)
+	vanishing{s, map[identity]vanished{}, map[*node]*node{}}.settle(found)
 	slices.Sort(s.report.Missing)
 }
 

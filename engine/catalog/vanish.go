@@ -3,6 +3,7 @@ package catalog
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"bagpipe/layout"
 )
@@ -15,6 +16,7 @@ import (
 type vanishing struct {
 	*scan
 	fresh map[identity]vanished // what is new, by what it would keep if it moved
+	moved map[*node]*node       // folders that moved, and what they were before
 }
 
 // vanished is an entry that is not where it was.
@@ -85,6 +87,9 @@ func (s vanishing) settle(found []*node) {
 		return
 	}
 	s.takeForGone(left)
+	for now, old := range s.moved {
+		s.takeAlong(old, now)
+	}
 	for _, v := range lost { // now that nothing is found by its place in a folder
 		v.in.forgetLost()
 	}
@@ -185,7 +190,43 @@ func (s vanishing) moveBelow(from, to string) {
 			s.find(vanished{old, i})
 		}
 	}
+	s.moved[now] = old
 	now.rules = old.rules
+}
+
+// takeAlong puts into a folder that moved what was gone from it before, which may be an item, or have items below it.
+func (s vanishing) takeAlong(old, now *node) {
+	var gone []entry
+	for _, e := range old.all() {
+		if e.lost || now.find(e.name) != nil || e.kind != folder && e.item == "" {
+			continue
+		}
+		e.bury()
+		if gone = append(gone, e); e.kind == folder {
+			s.carry(join(old.path, e.name), join(now.path, e.name))
+		}
+	}
+	now.entries = append(now.all(), gone...)
+	slices.SortFunc(now.entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+}
+
+// carry has the records of a folder that is gone, and of those below, say where it would be now.
+func (s vanishing) carry(from, to string) {
+	old := s.old[from]
+	if old == nil {
+		return
+	}
+	now := *old
+	now.path, now.changed = to, true
+	now.entries = slices.DeleteFunc(slices.Clone(old.all()), func(e entry) bool { return e.lost })
+	now.packed = packed{}
+	s.now[to], s.drop = &now, append(s.drop, old)
+	s.keep(&now)
+	for _, e := range now.entries {
+		if e.kind == folder {
+			s.carry(join(from, e.name), join(to, e.name))
+		}
+	}
 }
 
 // takeForGone marks as gone what is not anywhere, unless it is too much.
