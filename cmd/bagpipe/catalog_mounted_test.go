@@ -145,7 +145,8 @@ func TestCatalogOfAnotherOwner(t *testing.T) {
 	if now := scan(0, "list", "scans", "--all"); now != known {
 		t.Errorf("known:\n%sbefore:\n%s", now, known)
 	}
-	// A file of an item that may not be read waits, told by each scan, until it may be.
+	// A file of an item that may not be read waits, told by each scan, until it may be; then its item says what the rules say now.
+	b.write("ws/rules/x.yaml", "schema: 1\nname: x\nrules:\n  - {name: one, match: {kind: file, name: 1.txt}, type: page}\n")
 	b.must(os.Chmod(filepath.Join(root, "a/1.txt"), 0))
 	for range 2 {
 		if out := scan(screen.ExitSomeFailed, "scan"); !strings.Contains(out, "  a/1.txt: ") || !strings.Contains(out, "permission denied") {
@@ -161,6 +162,9 @@ func TestCatalogOfAnotherOwner(t *testing.T) {
 	b.must(os.Chmod(filepath.Join(root, "a/1.txt"), 0o666&^umask(t)))
 	if out := scan(0, "scan"); !strings.Contains(out, "new: 0, versions: 0, moved: 0, gone: 0") {
 		t.Errorf("may be read again: %s", out)
+	}
+	if out := b.ok("items", "--where", "type = page"); !strings.Contains(out, "1.txt") {
+		t.Errorf("described: %s", out)
 	}
 	if now := scan(0, "list", "scans", "--all"); now != known {
 		t.Errorf("known:\n%sbefore:\n%s", now, known)

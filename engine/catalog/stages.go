@@ -168,7 +168,7 @@ func (s *scan) visitFree(ctx context.Context, n *node, rules string, due, again 
 			o.told = toldOf(e, said[e.name].whole)
 			fresh = append(fresh, o)
 		case dirty || e.fresh || e.moved || anew:
-			o.known, o.anew, o.same = true, anew, !dirty && !e.fresh && !e.moved
+			o.known, o.anew, o.same = true, anew || e.waits, !dirty && !e.fresh && !e.moved
 			s.changed = append(s.changed, o)
 		}
 	}
