@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -93,6 +94,10 @@ func (k *Keeper) Republish(ctx context.Context, told func(phase string)) (done R
 	if _, err := k.ledger.Seat.Engine(); err != nil {
 		return done, err
 	}
+	b, err := bookInForce(ctx, k)
+	if err := cmp.Or(err, b.mistake); err != nil {
+		return done, err
+	}
 	who := k.ledger.ByPerson()
 	err = note(ctx, k.ledger, who, "republishing", func(was *republication) (*republication, error) {
 		switch {
@@ -152,7 +157,7 @@ func (k *Keeper) goOn(ctx context.Context, told func(phase string)) (done Republ
 			return done, err
 		}
 		b, err := bookInForce(ctx, k)
-		if err != nil {
+		if err := cmp.Or(err, b.mistake); err != nil {
 			return done, err
 		}
 		next := p.Phase

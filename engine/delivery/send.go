@@ -39,10 +39,11 @@ const sendsAtOnce = 4
 const mostTries = 3
 
 // Pass holds what changed against the rules, goes on with a republication whose engine is
-// gone, and sends what is ready. told is called by one goroutine at a time.
+// gone, and sends what is ready. All of it waits while a rule file has no sound version, of which the settings
+// warn. told is called by one goroutine at a time.
 func (k *Keeper) Pass(ctx context.Context, told func(Told)) error {
 	b, err := bookInForce(ctx, k)
-	if err != nil {
+	if err != nil || b.mistake != nil {
 		return err
 	}
 	if len(b.rules) == 0 {
@@ -67,7 +68,7 @@ func (k *Keeper) Pass(ctx context.Context, told func(Told)) error {
 	if err := k.sendAll(ctx, b, told); err != nil {
 		return err
 	}
-	if b, err = bookInForce(ctx, k); err != nil { // a republication may have found some of it under way
+	if b, err = bookInForce(ctx, k); err != nil || b.mistake != nil { // a republication may have found some of it under way
 		return err
 	}
 	return k.catchUp(ctx, b)

@@ -35,6 +35,7 @@ type book struct {
 	digest  string
 	only    map[layout.Name]bool // the targets that are looked at; nil: all
 	all     bool                 // all objects are held against it, and what is under way when it has ended
+	mistake error                // of a rule file without a sound version: what it wants nobody knows, and nothing is held against the book
 }
 
 // bookOf puts the delivery rules in order: those of a file with a lower order first.
@@ -61,7 +62,12 @@ func bookOf(s *settings.Snapshot) book {
 // bookInForce is the book by the rules that are committed now, whoever committed them.
 func bookInForce(ctx context.Context, k *Keeper) (book, error) {
 	_, err := k.settings.CatchUp(ctx)
-	return bookOf(k.settings.Current()), err
+	now := k.settings.Current()
+	b := bookOf(now)
+	if len(now.Book.Broken) > 0 {
+		b.mistake = refusedf("%v; until that is put right, nobody knows what is to go where", now.Book.Broken[0])
+	}
+	return b, err
 }
 
 // object is an item's records as they are held against the rules.

@@ -288,7 +288,7 @@ func (so *Source) commitSetting(ctx context.Context, p string, committed, edited
 			note = "it is not in force"
 		}
 		if committed == nil && path.Dir(p) == layout.RulesDir {
-			note = "until it is put right, or removed, all drops wait"
+			note = "until it is put right, or removed, all drops and deliveries wait"
 		}
 		if text := fmt.Sprintf("%v; %s", refused, note); so.refused[p] != text { // each look at the settings finds it again
 			so.refused[p] = text
