@@ -168,6 +168,9 @@ func (a qualities) of(c *steps.Call, m layout.Manifest) func(context.Context) ([
 			return nil, err
 		}
 		now := a.settings.Current()
+		if len(now.Book.Broken) > 0 {
+			return nil, &steps.Later{Reason: fmt.Sprintf("%v; until that is put right, nobody knows which checks the rules ask for", now.Book.Broken[0])}
+		}
 		checked, err := now.Book.Quality(ctx, recognise.Subject{Candidate: recognise.Candidate{Path: c.Content, Name: name, Collection: m.Collection}, Manifest: c.Manifest},
 			recognise.Options{Limits: now.Settings.ArchiveLimits()}, a.ledger.Now())
 		for _, one := range checked {
