@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,10 +18,18 @@ func refusedf(format string, args ...any) error {
 	return fault.New(fault.Refused, fmt.Sprintf(format, args...))
 }
 
-// Approve lets a delivery go that waits, was refused, or was taken back or is to be, as by decides.
+// Approve lets a delivery go that waits, was refused, or was taken back or is to be, as by decides. One that no rule wants
+// is refused: the approval would take the place of what was decided before, and bring nothing there.
 func (k *Keeper) Approve(ctx context.Context, by ledger.Actor, id layout.ItemID, to layout.Name, text string) error {
-	return k.decide(ctx, by, id, to, layout.DeliveryApproved, text, func(d *layout.Delivery) error {
+	b, err := bookInForce(ctx, k)
+	if err := cmp.Or(err, b.mistake); err != nil {
+		return err
+	}
+	return k.decide(ctx, by, id, to, layout.DeliveryApproved, text, func(o *object, d *layout.Delivery) error {
+		r, _ := b.first(string(to), o, k.ledger.Now())
 		switch {
+		case r == nil:
+			return notListed(id, to)
 		case d.State == layout.DeliveryWaits, d.State == layout.DeliveryForbidden, d.State == layout.DeliveryWithdrawn:
 			d.State = layout.DeliveryReady
 			return nil
@@ -34,7 +43,7 @@ func (k *Keeper) Approve(ctx context.Context, by ledger.Actor, id layout.ItemID,
 
 // Refuse keeps an item from a target that does not hold it, this version and those to come.
 func (k *Keeper) Refuse(ctx context.Context, by ledger.Actor, id layout.ItemID, to layout.Name, text string) error {
-	return k.decide(ctx, by, id, to, layout.DeliveryRefused, text, func(d *layout.Delivery) error {
+	return k.decide(ctx, by, id, to, layout.DeliveryRefused, text, func(_ *object, d *layout.Delivery) error {
 		switch d.State {
 		case layout.DeliveryReady, layout.DeliveryWaits, layout.DeliveryFailed, layout.DeliveryWithdrawn:
 			d.State = layout.DeliveryForbidden
@@ -44,9 +53,9 @@ func (k *Keeper) Refuse(ctx context.Context, by ledger.Actor, id layout.ItemID, 
 	})
 }
 
-func (k *Keeper) decide(ctx context.Context, who ledger.Actor, id layout.ItemID, to layout.Name, what, text string, change func(*layout.Delivery) error) error {
+func (k *Keeper) decide(ctx context.Context, who ledger.Actor, id layout.ItemID, to layout.Name, what, text string, change func(*object, *layout.Delivery) error) error {
 	return k.setOne(ctx, id, to, who, func(o *object, d *layout.Delivery) error {
-		if err := change(d); err != nil {
+		if err := change(o, d); err != nil {
 			return err
 		}
 		d.Attempts, d.After, d.Message = 0, time.Time{}, ""

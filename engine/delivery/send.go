@@ -74,7 +74,8 @@ func (k *Keeper) Pass(ctx context.Context, told func(Told)) error {
 	return k.catchUp(ctx, b)
 }
 
-// holdReady holds what is ready, and may be kept from being sent for long, against rules that changed.
+// holdReady holds what is ready, and may be kept from being sent for long, against rules that changed. What waits for a person
+// leaves the list where no rule wants it any more.
 func holdReady(ctx context.Context, k *Keeper, b book) error {
 	if k.rules == b.digest {
 		return nil
@@ -86,12 +87,14 @@ func holdReady(ctx context.Context, k *Keeper, b book) error {
 	weigh := func(o *object) bool {
 		b.only = map[layout.Name]bool{}
 		for to, d := range o.delivery.Targets {
-			b.only[to] = d.State == layout.DeliveryReady
+			b.only[to] = d.State == layout.DeliveryReady || d.State == layout.DeliveryWaits && b.weighed(o, to, k.ledger.Now()) == nil
 		}
 		return b.weigher(k.ledger)(o)
 	}
 	var changed []layout.ItemID
-	for _, id := range slices.Sorted(maps.Keys(k.open)) {
+	items := maps.Clone(k.open)
+	maps.Copy(items, k.asks)
+	for _, id := range slices.Sorted(maps.Keys(items)) {
 		if o, err := readObject(v, id); err == nil && o != nil && weigh(o) {
 			changed = append(changed, id)
 		}

@@ -92,9 +92,12 @@ func (o *object) digest(c target.Config) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// first is the rule that decides of a target; nil: none fits. approve: it wants a person's
-// word.
+// first is the rule that decides of a target; nil: none fits, or there is no such target. approve: it
+// wants a person's word.
 func (b book) first(to string, o *object, now time.Time) (found *rule, approve bool) {
+	if _, there := b.targets[to]; !there {
+		return nil, false
+	}
 	if gjson.GetBytes(o.execution, "milestones."+string(state.Disposed)).Exists() { // its bytes are gone, or about to go
 		return nil, false
 	}
@@ -170,12 +173,11 @@ func (b book) weighed(o *object, name layout.Name, now time.Time) *layout.Delive
 		is.Due = is.Due || b.all && is.State == layout.DeliverySending
 		return &is
 	}
-	config, there := b.targets[string(name)]
 	r, approve := b.first(string(name), o, now)
-	if r == nil || !there {
+	if r == nil {
 		return unwanted(was)
 	}
-	is := layout.Delivery{Version: o.version(), Digest: o.digest(config), Rule: r.name}
+	is := layout.Delivery{Version: o.version(), Digest: o.digest(b.targets[string(name)]), Rule: r.name}
 	if was != nil {
 		next := *was
 		next.Version, next.Digest, next.Rule = is.Version, is.Digest, is.Rule
