@@ -202,6 +202,7 @@ func orphaned(k *Keeper, d *layout.Delivery) bool {
 // crash between leaves sending, which another engine takes up, and asks the target.
 func (k *Keeper) send(ctx context.Context, b book, id layout.ItemID, to layout.Name, told func(Told)) error {
 	var mine *object
+	var before *layout.DeliverySent // what the target holds or may hold
 	asked := false
 	err := k.setOne(ctx, id, to, k.ledger.ByEngine(), func(o *object, d *layout.Delivery) error {
 		if mine = nil; d.State != layout.DeliveryReady {
@@ -217,6 +218,7 @@ func (k *Keeper) send(ctx context.Context, b book, id layout.ItemID, to layout.N
 		*d = *is
 		asked = d.Attempts > 0 || d.Sent != nil && d.Sent.Maybe // it may have come there
 		d.State, d.Engine, mine = layout.DeliverySending, k.ledger.ID, o
+		before = d.Sent
 		sent := layout.DeliverySent{Version: d.Version, Digest: d.Digest, At: k.ledger.Now(), Maybe: true}
 		if d.Sent != nil {
 			sent.Receipt = d.Sent.Receipt // of what is there until then
@@ -235,7 +237,7 @@ func (k *Keeper) send(ctx context.Context, b book, id layout.ItemID, to layout.N
 	if ctx.Err() != nil {
 		return ctx.Err() // it is taken up again
 	}
-	return k.end(context.WithoutCancel(ctx), mine, to, receipt, err, told)
+	return k.end(context.WithoutCancel(ctx), mine, to, before, receipt, err, told)
 }
 
 // otherVersions are the versions but one that a target was sent and may hold, with their digests.
@@ -246,8 +248,13 @@ func otherVersions(s *layout.DeliverySent, but int) map[int]string {
 	return all
 }
 
-// end notes what became of a delivery.
-func (k *Keeper) end(ctx context.Context, sent *object, to layout.Name, receipt string, failure error, told func(Told)) error {
+// unsent is a failure before anything of a delivery was sent.
+type unsent struct{ error }
+
+func (u unsent) Unwrap() error { return u.error }
+
+// end notes what became of a delivery. before is what the target had been sent until then.
+func (k *Keeper) end(ctx context.Context, sent *object, to layout.Name, before *layout.DeliverySent, receipt string, failure error, told func(Told)) error {
 	was := sent.delivery.Targets[to]
 	t := Told{Item: sent.id, Target: to}
 	err := k.setOne(ctx, sent.id, to, k.ledger.ByEngine(), func(_ *object, d *layout.Delivery) error {
@@ -260,7 +267,9 @@ func (k *Keeper) end(ctx context.Context, sent *object, to layout.Name, receipt 
 			d.State, d.Attempts, d.After, d.Message = layout.DeliveryDelivered, 0, time.Time{}, ""
 			d.Sent = &layout.DeliverySent{Version: was.Version, Digest: was.Digest, Receipt: ledger.Clip(ledger.Printable(receipt), 1000), At: now, Earlier: was.Sent.Earlier}
 		} else {
-			failed(k.settings.Current().Settings, d, failure, now)
+			if failed(k.settings.Current().Settings, d, failure, now); errors.As(failure, new(unsent)) {
+				d.Sent = before
+			}
 		}
 		t.State, t.Text = d.State, d.Message
 		return nil
@@ -296,12 +305,12 @@ func backoff(s *settings.Settings, n int) time.Duration {
 func (k *Keeper) perform(ctx context.Context, o *object, to layout.Name, ask bool) (receipt string, err error) {
 	content, done, err := contentOf(ctx, k, o, to)
 	if err != nil {
-		return "", err
+		return "", unsent{err}
 	}
 	defer func() { err = errors.Join(err, done()) }()
 	p, out, err := k.parcelFor(o, to, content)
 	if err != nil {
-		return "", err
+		return "", unsent{err}
 	}
 	if ask {
 		receipt, has, err := out.ask(ctx, p)
