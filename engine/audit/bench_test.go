@@ -2,6 +2,7 @@ package audit_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -14,7 +15,6 @@ import (
 	"bagpipe/engine"
 	"bagpipe/engine/audit"
 	"bagpipe/engine/intake"
-	"bagpipe/layout"
 )
 
 var benchCommits = flag.Int("commits", 20_000, "how many commits BenchmarkAudit goes through")
@@ -23,7 +23,7 @@ var benchCommits = flag.Int("commits", 20_000, "how many commits BenchmarkAudit 
 // how git fsck --full does on the same history.
 func BenchmarkAudit(b *testing.B) {
 	ctx := context.Background()
-	root := filepath.Join(b.TempDir(), "w")
+	root, drops := filepath.Join(b.TempDir(), "w"), b.TempDir()
 	if err := engine.Init(ctx, root, options()); err != nil {
 		b.Fatal(err)
 	}
@@ -31,36 +31,35 @@ func BenchmarkAudit(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	var items []layout.ItemID
-	for i := range max(*benchCommits/20, 1) {
-		drop := filepath.Join(b.TempDir(), "letter.txt")
-		if err := os.WriteFile(drop, fmt.Appendf(nil, "letter %d\n", i), 0o644); err != nil {
-			b.Fatal(err)
-		}
-		got, err := e.Intake.Add(ctx, drop, intake.AddOptions{Label: fmt.Sprint("letter ", i)})
-		if err != nil {
-			b.Fatal(err)
-		}
-		items = append(items, got.Item)
-	}
 	var wg sync.WaitGroup
-	next := make(chan layout.ItemID)
-	for range 64 {
+	next := make(chan int)
+	for range 64 { // side by side: commits of one group share a pack
 		wg.Go(func() {
-			for id := range next {
-				for range 8 {
-					if e.Act.Hold(ctx, id, "rights") != nil || e.Act.Release(ctx, id, "cleared") != nil {
-						b.Error("an act failed")
-					}
+			for i := range next {
+				drop := filepath.Join(drops, fmt.Sprint(i))
+				err := os.WriteFile(drop, fmt.Appendf(nil, "letter %d\n", i), 0o644)
+				if err != nil {
+					b.Error(err)
+					continue
+				}
+				got, err := e.Intake.Add(ctx, drop, intake.AddOptions{Label: fmt.Sprint("letter ", i)})
+				for range 4 {
+					err = errors.Join(err, e.Act.Hold(ctx, got.Item, "rights"), e.Act.Release(ctx, got.Item, "cleared"))
+				}
+				if err != nil {
+					b.Error(err)
 				}
 			}
 		})
 	}
-	for _, id := range items {
-		next <- id
+	for i := range max(*benchCommits/10, 1) {
+		next <- i
 	}
 	close(next)
 	wg.Wait()
+	if _, err := e.Maintain(ctx, false); err != nil {
+		b.Fatal(err)
+	}
 	if err := e.Close(); err != nil {
 		b.Fatal(err)
 	}
