@@ -179,6 +179,33 @@ func (f *forest) compare(y *Ancestry, a, b odb.Hash) {
 	}
 }
 
+// That one commit leads to another is found by the commits between them.
+func TestAncestryOfCommitsThatAreNear(t *testing.T) {
+	f := &forest{TB: t, Rand: rand.New(rand.NewPCG(1, 7)), root: t.TempDir(), known: map[odb.Hash]map[odb.Hash]bool{}}
+	f.git("", "init", "-q", "-b", "main")
+	f.git("", "config", "core.bare", "true")
+	f.grow(200)
+	r, err := repo.Open(f.root, disk.OS{}, time.Now, slog.New(slog.DiscardHandler), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.DB.Close() //nolint:errcheck // nothing was written
+	tip := f.commits[len(f.commits)-1]
+	c, err := r.DB.ReadCommit(tip)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range [][2]odb.Hash{{tip, tip}, {tip, c.Parents[0]}, {c.Parents[0], tip}} {
+		y := NewAncestry(r)
+		if base, err := y.Base(of[0], of[1]); err != nil || base != slices.MinFunc(of[:], func(a, b odb.Hash) int { return len(f.leading(r.DB, a)) - len(f.leading(r.DB, b)) }) {
+			t.Errorf("%s began from %s: %v", of, base, err)
+		}
+		if len(y.commits) > 0 {
+			t.Errorf("%s: the ages of %d commits were asked for", of, len(y.commits))
+		}
+	}
+}
+
 // What is too far back is left to the git program, and so is what cannot be read.
 func TestAncestryThatIsFar(t *testing.T) {
 	f := &forest{TB: t, Rand: rand.New(rand.NewPCG(1, 7)), root: t.TempDir(), known: map[odb.Hash]map[odb.Hash]bool{}}

@@ -2,6 +2,8 @@ package history
 
 import (
 	"container/heap"
+	"errors"
+	"math"
 	"slices"
 
 	"bagpipe/engine/gitstore/internal/odb"
@@ -27,6 +29,14 @@ const (
 // Relate walks back from the commit last and the branch now, the newest first, until one
 // is reached from the other, or every commit that is left is reached from both.
 func Relate(db *odb.DB, last, now odb.Hash) (Relation, error) {
+	return relate(db, last, now, math.MaxInt)
+}
+
+// errMany says that more commits stand between two than were to be read.
+var errMany = errors.New("many commits stand between")
+
+// relate is Relate, which reads at most so many commits.
+func relate(db *odb.DB, last, now odb.Hash, most int) (Relation, error) {
 	p := &painter{db: db, commits: map[odb.Hash]*painted{}}
 	for h, mark := range map[odb.Hash]int{last: fromLast, now: fromNow} {
 		if err := p.paint(h, mark); err != nil {
@@ -34,6 +44,9 @@ func Relate(db *odb.DB, last, now odb.Hash) (Relation, error) {
 		}
 	}
 	for p.open > 0 {
+		if len(p.commits) > most {
+			return Relation{}, errMany
+		}
 		c := heap.Pop(&p.queue).(*painted)
 		c.queued = false
 		if c.mark != fromBoth {
