@@ -112,6 +112,12 @@ func Restore(ctx context.Context, history, root string, ready func(git string) e
 	if err := errors.Join(repo.Configure(made), ready(made)); err != nil {
 		return err
 	}
+	// Who syncs asks what two commits have in common, which is a look at the whole history without it. It is a cache: maintenance
+	// makes it where this does not.
+	_ = exec.CommandContext(ctx, "git", "--git-dir="+made, "commit-graph", "write", "--reachable", "--split", "--changed-paths", "--no-progress").Run()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if err := disk.SyncTree(made); err != nil {
 		return err
 	}
