@@ -142,9 +142,28 @@ func (s *Store) Close() error {
 		s.senders.Unlock()
 		close(s.stop)
 		s.running.Wait()
+		keepFew(s)
 		s.closeErr = errors.Join(s.repo.DB.Close(), s.owner.locker.Close())
 	})
 	return s.closeErr
+}
+
+// ManyPacks is how many packs are joined when a store closes. A run joins them beside its work, and pages do; commands that
+// leave one each would come to tens of thousands, which every reader has to list, and of which git can open no more at once.
+const ManyPacks = 1000
+
+// keepFew joins the packs where there are many of them.
+func keepFew(s *Store) {
+	packs := s.Packs()
+	if s.opts.ReadOnly || packs < ManyPacks {
+		return
+	}
+	if packs > 10*ManyPacks {
+		s.repo.Log.Warn("the history lies in very many packs, which are joined now", "packs", packs)
+	}
+	if _, err := s.Join(context.Background()); err != nil {
+		s.repo.Log.Warn("join the store's packs", "err", err)
+	}
 }
 
 // Report is the result of maintenance.

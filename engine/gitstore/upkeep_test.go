@@ -86,3 +86,19 @@ func TestMaintainLeavesARottenPackAndJoinsTheOthers(t *testing.T) {
 		fsck(t, root)
 	}
 }
+
+// Nobody asks for maintenance where each command leaves a pack, and they stay few.
+func TestManyPacksAreJoinedUnasked(t *testing.T) {
+	root := initRoot(t, testOptions(), nil)
+	for _, of := range []struct{ more, least, most int }{{ManyPacks - 3, ManyPacks / 2, ManyPacks}, {3, 0, ManyPacks / 2}} {
+		s := openRoot(t, root, testOptions())
+		fill(t, s, of.more)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if n := packCount(t, root); n < of.least || n > of.most {
+			t.Errorf("there are %d packs", n)
+		}
+	}
+	fsck(t, root)
+}

@@ -64,6 +64,9 @@ func (c *auditWords) audit(ctx context.Context, on *screen.Screen, root string, 
 		}
 		return errors.Join(err, errCheck)
 	}
+	if packs := e.Ledger.Store.Packs(); packs >= gitstore.ManyPacks {
+		on.Talk("the history lies in %d packs, which takes longer to read, or is too many for git; where it is at work, bagpipe maintain joins them", packs)
+	}
 	report, err := audit.New(e.Ledger, e.Guard).Run(ctx, audit.Options{Since: since, Signers: c.Signers, Root: c.Root}, func(f audit.Finding) { c.print(on, f) })
 	if err == nil && payload {
 		err = c.payload(ctx, on, e, &report)
