@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
+
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/state"
@@ -132,10 +134,6 @@ func IsJoin(ctx context.Context, l *ledger.Ledger, c gitstore.Commit) (both map[
 }
 
 func isJoinOver(ctx context.Context, l *ledger.Ledger, c gitstore.Commit, base, over gitstore.Hash) (both map[layout.ItemID]bool, is bool, err error) {
-	want, both, err := joinTrees(ctx, l, base, c.Parents[0], c.Parents[1], over)
-	if err != nil {
-		return nil, false, err
-	}
 	reading := gitstore.NewScanning(l.Store, false)
 	defer func() { err = errors.Join(err, reading.Close()) }()
 	read := reading.Scan()
@@ -147,10 +145,20 @@ func isJoinOver(ctx context.Context, l *ledger.Ledger, c gitstore.Commit, base, 
 	if err != nil {
 		return nil, false, err
 	}
-	found, err := changes(ctx, read, was, now, nil, func(string) bool { return true })
-	if err == nil {
-		is, err = holds(l, read, c, was, found, want)
+	var want, found map[string][]byte
+	var sides errgroup.Group
+	sides.Go(func() (err error) {
+		want, both, err = joinTrees(ctx, l, base, c.Parents[0], c.Parents[1], over)
+		return err
+	})
+	sides.Go(func() (err error) {
+		found, err = changes(ctx, read, was, now, nil, func(string) bool { return true })
+		return err
+	})
+	if err := sides.Wait(); err != nil {
+		return nil, false, err
 	}
+	is, err = holds(l, read, c, was, found, want)
 	return both, is, err
 }
 

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
 	"bagpipe/layout"
@@ -53,7 +55,7 @@ func joinTrees(ctx context.Context, l *ledger.Ledger, base, a, b, over gitstore.
 }
 
 // changedMore gives the one of two commits that changed more files since base: the first, where they
-// changed as many. It looks at some of either's by turns, so that it costs little where one changed few.
+// changed as many. It looks at some of both's, and then at more, so that it costs little where one changed few.
 func changedMore(ctx context.Context, l *ledger.Ledger, base, a, b gitstore.Hash) (over gitstore.Hash, err error) {
 	reading := gitstore.NewScanning(l.Store, false)
 	defer func() { err = errors.Join(err, reading.Close()) }()
@@ -61,16 +63,20 @@ func changedMore(ctx context.Context, l *ledger.Ledger, base, a, b gitstore.Hash
 	if err := j.open(reading.Scan(), base, a, b); err != nil {
 		return a, err
 	}
+	read := [2]*gitstore.Scan{reading.Scan(), reading.Scan()}
 	for most := 50; ; most *= 8 {
-		ofA, err := j.count(ctx, reading.Scan(), j.a, most)
-		if err != nil {
-			return a, err
+		var of [2]int
+		counting, ctx := errgroup.WithContext(ctx)
+		for i, v := range []gitstore.View{j.a, j.b} {
+			counting.Go(func() (err error) {
+				of[i], err = j.count(ctx, read[i], v, most)
+				return err
+			})
 		}
-		ofB, err := j.count(ctx, reading.Scan(), j.b, most)
-		switch {
-		case err != nil || ofB < most && ofB <= ofA:
+		switch err := counting.Wait(); {
+		case err != nil || of[1] < most && of[1] <= of[0]:
 			return a, err
-		case ofA < most:
+		case of[0] < most:
 			return b, nil
 		}
 	}
