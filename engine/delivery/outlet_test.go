@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -115,5 +117,27 @@ func TestFirstDeliveryBesideAnother(t *testing.T) {
 	come = true
 	if err := o.there(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// A target that takes a DELETE gives the item until it answers 404 or 410. Any other answer does not say that it is gone.
+func TestTakenBackOnlyOnceItIsGone(t *testing.T) {
+	for status, want := range map[int]struct{ gone, away bool }{
+		http.StatusNotFound: {gone: true}, http.StatusGone: {gone: true},
+		http.StatusOK: {}, http.StatusUnauthorized: {}, http.StatusFound: {},
+		http.StatusServiceUnavailable: {away: true}, http.StatusTooManyRequests: {away: true},
+	} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodDelete {
+				w.WriteHeader(http.StatusAccepted)
+				return
+			}
+			w.WriteHeader(status)
+		}))
+		err := urlOutlet{address: s.URL + "/{item}", bytes: true}.remove(t.Context(), parcel{Key: "key"})
+		s.Close()
+		if (err == nil) != want.gone || Away(err) != want.away {
+			t.Errorf("GET answers %d: %v", status, err)
+		}
 	}
 }

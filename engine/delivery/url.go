@@ -191,8 +191,11 @@ func (u urlOutlet) remove(ctx context.Context, p parcel) error {
 		return err
 	}
 	defer left.Body.Close()
-	if left.StatusCode/100 == 2 {
+	switch {
+	case left.StatusCode == http.StatusNotFound || left.StatusCode == http.StatusGone:
+		return nil
+	case left.StatusCode/100 == 2:
 		return fmt.Errorf("the target answered %s, and still gives what was to be taken back", answer.Status)
 	}
-	return nil
+	return refusal("GET", left) // it may still be there
 }
