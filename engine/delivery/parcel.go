@@ -57,7 +57,7 @@ func formatOf(c target.Config) string {
 
 // pack makes the parcel of an item for a target. content is the folder where its files stand, or the one file that it is.
 func pack(o *object, inventory []byte, content string, to layout.Name, c target.Config) (parcel, error) {
-	p := parcel{Key: keyOf(o.id, o.version(), to), Item: o.id, Version: o.version(), Target: to, Digest: o.digest(c), Format: formatOf(c)}
+	p := parcel{Key: keyOf(o.id, o.version(), to), Item: o.id, Version: o.version(), Target: to, Digest: o.digest(to, c), Format: formatOf(c)}
 	if p.Format == target.FormatText {
 		return p, p.addText(o, inventory, c.Template)
 	}

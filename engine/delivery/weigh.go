@@ -1,10 +1,12 @@
 package delivery
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -82,14 +84,46 @@ type object struct {
 
 func (o *object) version() int { return max(int(gjson.GetBytes(o.manifest, "version").Int()), 1) }
 
-// digest is that of what goes to a target: of the inventory where the files alone do, else of
-// the manifest, which names it.
-func (o *object) digest(c target.Config) string {
-	if inventory := gjson.GetBytes(o.manifest, "inventory.digest").Str; inventory != "" && formatOf(c) == target.FormatFiles {
+// digest is that of what goes to a target: of the inventory where the files alone do, else of what describes the object.
+// Builds before took the whole manifest, also for bags: what they recorded stands while the manifest is the same.
+func (o *object) digest(to layout.Name, c target.Config) string {
+	inventory, format := gjson.GetBytes(o.manifest, "inventory.digest").Str, formatOf(c)
+	if inventory != "" && format == target.FormatFiles {
 		return inventory
 	}
-	sum := sha256.Sum256(o.manifest)
-	return "sha256:" + hex.EncodeToString(sum[:])
+	if was := o.delivery.Targets[to]; was != nil {
+		if whole := ledger.DigestOf(o.manifest); was.Digest == whole {
+			return whole
+		}
+	}
+	if inventory != "" && format == target.FormatBag {
+		return inventory
+	}
+	return ledger.DigestOf(describing(o.manifest))
+}
+
+// describing leaves out of a manifest what does not describe the object, and changes without it: how it was recognised, its lane, its
+// originals, and when, by which rule and with which stamp it was found.
+func describing(manifest []byte) []byte {
+	var m map[string]any
+	d := json.NewDecoder(bytes.NewReader(manifest))
+	d.UseNumber()
+	if d.Decode(&m) != nil {
+		return manifest
+	}
+	source, _ := m["source"].(map[string]any)
+	place, _ := source["place"].(map[string]any)
+	for _, left := range []struct {
+		of   map[string]any
+		name string
+	}{{m, "lane"}, {m, "originals"}, {m, "recognition"}, {source, "rule"}, {source, "taken"}, {place, "stamp"}} {
+		delete(left.of, left.name)
+	}
+	rest, err := json.Marshal(m)
+	if err != nil {
+		return manifest
+	}
+	return rest
 }
 
 // first is the rule that decides of a target; nil: none fits, or there is no such target. approve: it
@@ -177,7 +211,7 @@ func (b book) weighed(o *object, name layout.Name, now time.Time) *layout.Delive
 	if r == nil {
 		return unwanted(was)
 	}
-	is := layout.Delivery{Version: o.version(), Digest: o.digest(b.targets[string(name)]), Rule: r.name}
+	is := layout.Delivery{Version: o.version(), Digest: o.digest(name, b.targets[string(name)]), Rule: r.name}
 	if was != nil {
 		next := *was
 		next.Version, next.Digest, next.Rule = is.Version, is.Digest, is.Rule

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"bagpipe/engine/ledger"
 	"bagpipe/engine/recognise"
 	"bagpipe/engine/settings"
 	"bagpipe/layout"
@@ -89,4 +90,60 @@ func processorTime(b *testing.B) time.Duration {
 		b.Fatal(err)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// What a target was sent is sent again once the object is described otherwise, not once its place has another stamp. What a build
+// before sent, whose digest was of the whole manifest, stands as long as the manifest does.
+func TestSentAgainOnceWhatDescribesItChanges(t *testing.T) {
+	f, err := settings.ParseRules("rules/portal.yaml", []byte("schema: 1\nname: portal\ndelivery:\n  - {to: portal, for: version > 0}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := layout.Manifest{Item: "d0c4628b84ea997", Version: 1, Collection: "maps", Label: "sheet", Lane: "normal", Metadata: map[string]any{"year": json.Number("1950")},
+		Source: layout.Source{Name: "sheet.tif", Rule: "maps/sheet", Place: &layout.Place{Catalog: "c", Path: "sheet.tif", Stamp: "sha256:1"}}, Inventory: &layout.InventorySummary{Digest: "sha256:2"}}
+	m.Recognition = &layout.Recognition{Verdict: "yes", Rule: "maps/sheet"}
+	encoded := func(change func(*layout.Manifest)) []byte {
+		t.Helper()
+		n, source, place := m, m.Source, *m.Source.Place
+		n.Source = source
+		n.Source.Place = &place
+		change(&n)
+		data, err := n.Encode(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	first := encoded(func(*layout.Manifest) {})
+	same := encoded(func(n *layout.Manifest) {
+		n.Lane, n.Source.Rule, n.Source.Taken, n.Source.Place.Stamp, n.Recognition = "express", "maps/other", time.Unix(1, 0), "sha256:3", nil
+	})
+	labelled := encoded(func(n *layout.Manifest) { n.Label = "sheet 2" })
+	filed := encoded(func(n *layout.Manifest) { n.Inventory = &layout.InventorySummary{Digest: "sha256:4"} })
+	for _, format := range []string{target.FormatFiles, target.FormatBag, target.FormatSTAC, target.FormatText} {
+		described := format == target.FormatSTAC || format == target.FormatText
+		book := bookOf(&settings.Snapshot{Settings: &settings.Settings{Targets: map[string]target.Config{"portal": {Outlet: target.Outlet{Format: format}}}}, Rules: []*recognise.File{f}})
+		for _, one := range []struct {
+			what   string
+			now    []byte
+			before bool // a build before sent it
+			again  bool
+		}{
+			{"nothing", first, false, false}, {"the stamp", same, false, false}, {"the label", labelled, false, described}, {"the inventory", filed, false, true},
+			{"nothing since the build before", first, true, false}, {"the label since the build before", labelled, true, format != target.FormatFiles},
+		} {
+			o := &object{id: m.Item, manifest: first, execution: []byte(`{"schema": 1, "workflows": {}}`)}
+			book.weigh(o, time.Unix(1, 0), "rules")
+			d := o.delivery.Targets["portal"]
+			if one.before && format != target.FormatFiles {
+				d.Digest = ledger.DigestOf(first)
+			}
+			d.State, d.Sent = layout.DeliveryDelivered, &layout.DeliverySent{Version: 1, Digest: d.Digest}
+			o.manifest = one.now
+			book.weigh(o, time.Unix(2, 0), "rules")
+			if again := o.delivery.Targets["portal"].State == layout.DeliveryReady; again != one.again {
+				t.Errorf("%s: %s changed: it is sent again: %v", format, one.what, again)
+			}
+		}
+	}
 }
