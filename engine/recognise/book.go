@@ -155,7 +155,7 @@ func (b *Book) Rules() []*Rule {
 type Options struct {
 	Limits archive.Limits // of archives that are listed
 	// Particular keeps a folder from being an object by a rule that fits everything, as its
-	// folders and files may be objects.
+	// folders and files may be objects, and by one that finds what it asks for in folders inside alone.
 	Particular bool
 	// Within says that the candidate lies in a drop that is split: a rule that splits, tells
 	// several objects apart, or fits everything does not take it.
@@ -199,6 +199,9 @@ func (f *facts) judge(ctx context.Context, rules []*Rule, folderType string, o O
 			continue
 		}
 		t := f.try(ctx, r, base)
+		if o.Particular && t.verdict >= Maybe && r.Verdict != No.String() && !(questions{f}).liesIn(ctx, &r.Match, t.vars) {
+			t.answer = no("what it asks for lies in folders inside")
+		}
 		f.ask(ctx, o, t)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()

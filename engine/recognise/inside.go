@@ -1,6 +1,7 @@
 package recognise
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -220,4 +221,97 @@ func (f questions) sideCar(ctx context.Context, glob string, v vars) (rel string
 		return "", &a
 	}
 	return l.onDisk(name), nil
+}
+
+// trait is what a rule asks of one name at least in a folder.
+type trait struct {
+	fits func(name string) bool
+	mime Texts // of that file, too
+	main bool  // it names sets, which no folder on the way is asked for by
+}
+
+// traits gives those of the conditions that held; bound: they ask for the folder itself, or for all in it.
+func (m *Match) traits(ctx context.Context, f questions, v vars) (all []trait, bound bool) {
+	like := func(p *pattern) func(string) bool {
+		return func(name string) bool { return p.re().MatchString(layout.EncodePath(name)) }
+	}
+	named := func(glob string) func(string) bool {
+		glob = v.glob(glob)
+		return func(name string) bool { return inside(glob, name) }
+	}
+	bound = len(m.Name) > 0 || m.regexp != nil || m.Top != "" || m.Sets != nil && m.Sets.Alone
+	if m.find != nil {
+		all = append(all, trait{fits: like(m.find)})
+	}
+	if m.Sets != nil {
+		all = append(all, trait{fits: like(m.Sets.main), main: true})
+	}
+	for _, glob := range m.Holds {
+		all = append(all, trait{fits: named(glob)})
+	}
+	for _, c := range m.Count {
+		if c.Min == nil || *c.Min < 1 {
+			continue
+		}
+		t := trait{fits: named(cmp.Or(c.Name, "**/*")), mime: c.MIME}
+		if by := t.fits; c.regexp != nil {
+			t.fits = func(name string) bool { return by(name) && like(c.regexp)(name) }
+		}
+		all = append(all, t)
+	}
+	for _, d := range slices.Concat(m.XML, m.JSON) {
+		all = append(all, trait{fits: named(d.File)})
+	}
+	parts := slices.Clone(m.All)
+	if i := slices.IndexFunc(m.Any, func(one Match) bool { return f.fits(ctx, &one, v).verdict > No }); i >= 0 {
+		parts = append(parts, m.Any[i])
+	}
+	for i := range parts {
+		more, is := parts[i].traits(ctx, f, v)
+		all, bound = append(all, more...), bound || is
+	}
+	return all, bound
+}
+
+// liesIn reports whether what conditions found inside a folder is the folder's own: something of it lies directly
+// there, or where a condition names the way, and all of it outside the folders inside that have all of it, too.
+func (f questions) liesIn(ctx context.Context, m *Match, v vars) bool {
+	if f.kind != KindFolder { // a bag holds its content in folders
+		return true
+	}
+	traits, bound := m.traits(ctx, f, v)
+	if bound || len(traits) == 0 {
+		return true
+	}
+	l := f.listing(ctx)
+	places, met, own := make([]map[string]bool, len(traits)), map[string]int{}, false
+	for i, t := range traits {
+		places[i] = map[string]bool{}
+		for _, p := range l.files {
+			in, rest, deep := strings.Cut(p, "/")
+			if deep && places[i][in] || !t.fits(p) {
+				continue
+			}
+			if len(t.mime) > 0 {
+				if is, _ := f.typeInside(l.onDisk(p), t.mime); !is {
+					continue
+				}
+			}
+			if !deep || !t.main && !t.fits(rest) {
+				in, own = "", true
+			}
+			if !places[i][in] {
+				places[i][in] = true
+				met[in]++
+			}
+		}
+	}
+	return own && !slices.ContainsFunc(places, func(in map[string]bool) bool {
+		for place := range in {
+			if place == "" || met[place] < len(traits) {
+				return false
+			}
+		}
+		return true
+	})
 }

@@ -167,3 +167,68 @@ func BenchmarkParseShipped(b *testing.B) {
 		shipped(b)
 	}
 }
+
+// In a catalog what the rules find in folders inside alone makes no object of a folder; of a drop it does.
+func TestFoldersOfCatalogs(t *testing.T) {
+	b := NewBook(append(shipped(t), rules(t, `rules:
+  - {name: named, match: {name: 'deed-*', holds: '**/page.bin'}}
+  - {name: way, match: {holds: 'pages/*.page'}}
+  - {name: either, match: {any: [{find: '\.one$'}, {count: [{regexp: '\.two$', min: 1}]}]}}
+`)))
+	set := func(base string) map[string]string {
+		return map[string]string{base + ".shp": "x", base + ".shx": "x", base + ".dbf": "x"}
+	}
+	wav := "RIFF\x24\x00\x00\x00WAVEfmt "
+	scenes := scene("", gf1)
+	maps.Copy(scenes, scene("", "GF1_PMS1_E117.0_N39.1_20131127_L1A0000117601"))
+	apart := scene(gf1+"/", gf1)
+	maps.Copy(apart, scene("GF1_PMS1_E117.0_N39.1_20131127_L1A0000117601/", "GF1_PMS1_E117.0_N39.1_20131127_L1A0000117601"))
+	with := func(files map[string]string, more ...string) map[string]string {
+		for _, p := range more {
+			files[p] = "x"
+		}
+		return files
+	}
+	two := set("north/roads")
+	maps.Copy(two, set("south/rivers"))
+	for _, c := range []struct {
+		about         string
+		files         map[string]string
+		drop, catalog string
+	}{
+		{"a shapefile deep in an office", with(set("plans/roads/gis/roads"), "letters/a.doc"), "shapefiles/incomplete", ""},
+		{"one in each of two folders", two, "shapefiles/several", ""},
+		{"one directly", with(set("roads"), "letters/a.doc"), "shapefiles/incomplete", "shapefiles/incomplete"},
+		{"one directly, and an older one", with(set("roads"), "old/was.shp"), "shapefiles/incomplete", "shapefiles/incomplete"},
+		{"one with all that belongs to it", with(set("gis/roads"), "readme.txt"), "shapefiles/one", "shapefiles/one"},
+		{"one in a folder alone", set("gis/roads"), "shapefiles/one", "shapefiles/one"},
+		{"a scene among others", with(scene("x/"+gf1+"/", gf1), "a.doc"), "satellites/one-inside", ""},
+		{"scenes side by side", scenes, "satellites/side-by-side", "satellites/side-by-side"},
+		{"scenes in folders side by side", apart, "satellites/side-by-side", ""},
+		{"music deep in a home", map[string]string{"music/a.wav": wav, "b.doc": "x"}, "media/audio-folder", ""},
+		{"music", map[string]string{"a.wav": wav, "b.doc": "x"}, "media/audio-folder", "media/audio-folder"},
+		{"a METS file with its PDFs in a folder", with(map[string]string{}, "mets.xml", "pdf/1.pdf"), "documents/pdf-mets", "documents/pdf-mets"},
+		{"both in a folder inside", with(map[string]string{}, "a/b/mets.xml", "a/b/1.pdf", "c.txt"), "documents/pdf-mets", ""},
+		{"both in a folder inside, and another PDF", with(map[string]string{}, "a/b/mets.xml", "a/b/1.pdf", "c.pdf"), "documents/pdf-mets", ""},
+		{"what a rule asks for the way to", with(map[string]string{}, "pages/1.page", "a.txt"), "test/way", "test/way"},
+		{"one of several conditions", with(map[string]string{}, "a.two", "b/a.txt"), "test/either", "test/either"},
+		{"one of several conditions, inside", with(map[string]string{}, "a.txt", "b/a.two"), "test/either", ""},
+	} {
+		for _, in := range []struct {
+			o    Options
+			want string
+		}{{Options{}, c.drop}, {Options{Particular: true}, c.catalog}} {
+			o, err := b.Recognise(t.Context(), Candidate{Path: tree(t, "office", c.files), Name: "office", Collection: "maps"}, in.o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if o.Rule != in.want {
+				t.Errorf("%s, of a catalog %v: %q, expected %q", c.about, in.o.Particular, o.Rule, in.want)
+			}
+		}
+	}
+	o, err := b.Recognise(t.Context(), Candidate{Path: tree(t, "deed-1", with(map[string]string{}, "a/b/page.bin", "c.txt")), Name: "deed-1", Collection: "maps"}, Options{Particular: true})
+	if err != nil || o.Rule != "test/named" {
+		t.Errorf("a rule that asks for the folder's name: %q, %v", o.Rule, err)
+	}
+}
