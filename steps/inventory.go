@@ -7,8 +7,6 @@ import (
 
 	"bagpipe/bags/files"
 	"bagpipe/layout"
-
-	"github.com/gabriel-vasile/mimetype"
 )
 
 // inventory describes every file of the object: size, SHA-256, SHA-512 and MIME
@@ -31,7 +29,7 @@ func inventory(ctx context.Context, c *Call) (Result, error) {
 			Size:   h.Size,
 			SHA256: hex.EncodeToString(h.Sums.Of(files.SHA256)),
 			SHA512: hex.EncodeToString(h.Sums.Of(files.SHA512)),
-			Type:   mimetype.Detect(h.Head).String(),
+			Type:   files.Types(h.Head)[0],
 		}
 		return nil
 	})

@@ -13,11 +13,11 @@ import (
 	"syscall"
 
 	"bagpipe/bags/archive"
+	"bagpipe/bags/files"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
 
 	"github.com/antchfx/xmlquery"
-	"github.com/gabriel-vasile/mimetype"
 	"github.com/tidwall/gjson"
 )
 
@@ -201,10 +201,10 @@ func (f *facts) mime() ([]string, error) {
 	return f.mimes, nil
 }
 
-func mimesOf(data []byte) (types []string) {
-	for t := mimetype.Detect(data); t != nil; t = t.Parent() {
-		name, _, _ := strings.Cut(t.String(), ";")
-		types = append(types, name)
+func mimesOf(data []byte) []string {
+	types := files.Types(data)
+	for i := range types {
+		types[i], _, _ = strings.Cut(types[i], ";")
 	}
 	return types
 }

@@ -92,6 +92,7 @@ func TestShippedRules(t *testing.T) {
 		{"a PDF with METS", tree(t, "thesis", map[string]string{"thesis.pdf": "%PDF-1.4\n", "thesis_mets.xml": `<m:mets xmlns:m="http://www.loc.gov/METS/" OBJID="obj-1"/>`}), "documents/pdf-mets", Yes, "document-mets"},
 		{"a PDF with MODS, packed", zipped(t, "thesis.zip", map[string]string{"t/thesis.pdf": "%PDF-1.4\n", "t/mods.xml": `<mods/>`}), "documents/pdf-mods", Maybe, "document-mods"},
 		{"a PDF", file(t, "a.pdf", "%PDF-1.4\n"), "documents/pdf", Yes, "document"},
+		{"a large TIFF", file(t, "map.tif", "II+\x00\x08\x00\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00"), "images/photographs", Yes, "image"},
 		{"audio", file(t, "tape.wav", "RIFF\x24\x00\x00\x00WAVEfmt "), "media/audio", Yes, "audio"},
 		{"video", file(t, "film.mp4", "\x00\x00\x00\x18ftypmp42\x00\x00\x00\x00mp42isom"), "media/video", Yes, "video"},
 		{"an archive of its own name", zipped(t, "letters.zip", map[string]string{"letters/1.txt": "x", "letters/2.txt": "x"}), "archives/one-object", Maybe, "packed-object"},
