@@ -36,6 +36,7 @@ type Candidate struct {
 	Collection layout.Name // it was dropped in
 	File       bool        // it is known to be no folder
 	Inbox      string      // the folder it was dropped in, which may have a metadata.rule; "": none
+	InPlace    bool        // Inbox is the root of a catalog: rule files are named by where they lie below it
 	Above      []Folder    // those between Inbox and it that may have one, too, and whose names are keywords; the nearest first
 	Files      []string    // files in the folder Path that are looked at as if they were alone in a folder of this name; nil: Path itself is
 }

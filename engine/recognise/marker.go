@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -42,7 +43,7 @@ func readMarker(dir, shown string) (*marker, error) {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, nil
 	}
-	shown = layout.EncodePath(shown) + "/" + MarkerName
+	shown = path.Join(layout.EncodePath(shown), MarkerName)
 	if errors.Is(err, syscall.ELOOP) {
 		return nil, &layout.FileError{File: shown, Text: "is a link; expected a file"}
 	}

@@ -2,7 +2,9 @@ package recognise
 
 import (
 	"fmt"
+	"path"
 	"slices"
+	"strings"
 
 	"bagpipe/layout"
 )
@@ -25,12 +27,20 @@ type ruled struct {
 // above are the folders that a candidate was dropped in, the nearest first.
 func (c Candidate) above() (all []ruled) {
 	for _, of := range c.Above {
-		all = append(all, ruled{dir: of.Path, shown: string(c.Collection) + "/" + of.Name, name: of.Name})
+		all = append(all, ruled{dir: of.Path, shown: c.shown(of.Path, string(c.Collection)+"/"+of.Name), name: of.Name})
 	}
 	if c.Inbox != "" {
-		all = append(all, ruled{dir: c.Inbox, shown: string(c.Collection), name: string(c.Collection)})
+		all = append(all, ruled{dir: c.Inbox, shown: c.shown(c.Inbox, string(c.Collection)), name: string(c.Collection)})
 	}
 	return all
+}
+
+// shown is what people know a folder by; dropped: of one in an inbox.
+func (c Candidate) shown(dir, dropped string) string {
+	if c.InPlace {
+		return strings.TrimPrefix(strings.TrimPrefix(dir, c.Inbox), "/")
+	}
+	return dropped
 }
 
 // Waits says why a drop must not be taken in yet: a rule file that concerns it is
@@ -113,7 +123,7 @@ func (b *Book) order(c Candidate, folder bool, marks *marks) (rules []*Rule, fol
 	}
 	all := c.above()
 	if folder {
-		own := ruled{dir: c.Path, shown: c.Name, name: c.Name, own: true}
+		own := ruled{dir: c.Path, shown: c.shown(c.Path, c.Name), name: c.Name, own: true}
 		if c.Files != nil { // files that lie loose have no rule file of their own
 			own = ruled{name: c.Name, own: true}
 		}
@@ -172,7 +182,7 @@ func (b *Book) named(of ruled, folder bool) (rules []*Rule, err error) {
 	for _, n := range list {
 		r, err := b.rule(n.name, nil)
 		if err != nil {
-			return nil, &layout.FileError{File: layout.EncodePath(of.shown) + "/" + MarkerName, Line: n.line, Column: n.column, Text: err.Error()}
+			return nil, &layout.FileError{File: path.Join(layout.EncodePath(of.shown), MarkerName), Line: n.line, Column: n.column, Text: err.Error()}
 		}
 		rules = append(rules, r)
 	}

@@ -26,7 +26,7 @@ type Survey struct {
 
 // Survey begins one of the folder root. known tells of a folder below it what is known; nil: nothing.
 func (b *Book) Survey(root string, collection layout.Name, o Options, known func(path string) Listed) *Survey {
-	s := &Survey{b: b, o: o, root: Candidate{Collection: collection, Inbox: root}, known: known}
+	s := &Survey{b: b, o: o, root: Candidate{Collection: collection, Inbox: root, InPlace: true}, known: known}
 	s.marks.by = map[string]func() (*marker, error){}
 	s.marks.lacks = func(dir string) bool {
 		l := known(strings.TrimPrefix(strings.TrimPrefix(dir, root), "/"))

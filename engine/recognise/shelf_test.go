@@ -244,7 +244,7 @@ func TestShelfIsRecognise(t *testing.T) {
 			}
 			h := s.Shelf(rel)
 			for _, e := range entries {
-				c := Candidate{Path: filepath.Join(p, e.Name()), Name: e.Name(), Collection: "maps", File: !e.IsDir(), Inbox: root, Above: FoldersTo(root, rel)}
+				c := Candidate{Path: filepath.Join(p, e.Name()), Name: e.Name(), Collection: "maps", File: !e.IsDir(), Inbox: root, InPlace: true, Above: FoldersTo(root, rel)}
 				want, err := b.Recognise(t.Context(), c, Options{Particular: true})
 				wanted := summary(want, err, e.IsDir())
 				ask := h.File

@@ -44,7 +44,7 @@ func (re *Recogniser) PlanInPlace(ctx context.Context, t inbox.Taken, root strin
 	if told != nil && seen.Of(c.Book) {
 		return re.admission(c, t, told, nil)
 	}
-	asked := recognise.Candidate{Path: t.Path, Name: t.Name, Collection: t.Collection, Inbox: root}
+	asked := recognise.Candidate{Path: t.Path, Name: t.Name, Collection: t.Collection, Inbox: root, InPlace: true}
 	if dir, err := filepath.Rel(root, filepath.Dir(t.Path)); err == nil {
 		asked.Above = recognise.FoldersTo(root, dir)
 	}
