@@ -359,3 +359,23 @@ func TestDepositedBagsAreReadOnly(t *testing.T) {
 		t.Errorf("left after disposal: %s", out)
 	}
 }
+
+// A step, and a delivery, of an object in place that this account may not read wait until it may: that is no fault of the object.
+func TestObjectsThatMayNotBeReadWait(t *testing.T) {
+	t.Parallel()
+	a := newAccounts(t)
+	a.service(0, "mkdir -p root/d portal && chmod 777 root root/d && echo hey >root/n.txt && echo ho >root/d/a.txt && echo BagIt >root/d/o.deed")
+	a.write("archive/rules/d.yaml", "schema: 1\nname: d\nrules:\n  - {name: d, match: {kind: folder, holds: [o.deed]}, type: deed}\ndelivery:\n  - {to: portal}\n")
+	a.write("archive/bagpipe.yaml", "schema: 1\ndefaults: {workflow: accession}\nretry: {later: 5s}\ntargets: {portal: {kind: folder, path: ../portal}}\n")
+	a.service(0, "bagpipe -C archive catalog add c root && bagpipe -C archive catalog scan")
+	a.service(0, "chmod 000 root/n.txt root/d/a.txt")
+	out := a.service(0, "bagpipe -C archive run -q; for i in n.txt d; do bagpipe -C archive why $i; done; bagpipe -C archive items")
+	if n := strings.Count(out, "may not be read by this account"); n != 2 || strings.Contains(out, "failed  ") {
+		t.Errorf("%d objects wait: %s", n, out)
+	}
+	a.service(0, "chmod 644 root/n.txt root/d/a.txt")
+	out = a.service(0, "sleep 6; bagpipe -C archive run -q; bagpipe -C archive delivery; bagpipe -C archive items")
+	if strings.Count(out, "delivered") != 2 || strings.Count(out, "accession.1  completed") != 2 {
+		t.Errorf("once they may be read: %s", out)
+	}
+}

@@ -338,6 +338,9 @@ func contentOf(ctx context.Context, k *Keeper, o *object, to layout.Name) (dir s
 	}
 	opened, err := k.folders.OpenPlace(ctx, m, scratchFor(k.ledger, o.id, to), k.settings.Current().Settings.ArchiveLimits())
 	if err != nil {
+		if barred := k.folders.Barred(m); barred != "" {
+			err = &target.Down{Err: errors.New(barred)}
+		}
 		return "", done, errors.Join(err, opened.Close())
 	}
 	return opened.Content, opened.Close, nil

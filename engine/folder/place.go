@@ -17,6 +17,9 @@ import (
 	"bagpipe/bags/archive"
 	"bagpipe/engine/fault"
 	"bagpipe/layout"
+	"bagpipe/layout/disk"
+
+	"golang.org/x/sys/unix"
 )
 
 // The rules are: an object of a catalog stays where it is, and nothing is written there. Its
@@ -103,6 +106,30 @@ func (fo *Folders) PlaceGone(m layout.Manifest) string {
 		return ""
 	}
 	return m.Source.Place.Path + goneFrom + string(m.Source.Place.Catalog)
+}
+
+// Barred says what of an object in place this account may not read; "" where it may read all that is there.
+func (fo *Folders) Barred(m layout.Manifest) (why string) {
+	path, _, err := fo.PlaceOf(m)
+	if err != nil || path == "" {
+		return ""
+	}
+	p := m.Source.Place
+	err = filepath.WalkDir(path, func(at string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			err = unix.Faccessat(unix.AT_FDCWD, at, unix.R_OK, unix.AT_EACCESS)
+		}
+		if errors.Is(err, fs.ErrPermission) {
+			below := strings.TrimPrefix(at, path)
+			why = fmt.Sprintf("%s in catalog %s may not be read by this account (%s)", p.Path+layout.EncodePath(below), p.Catalog, disk.AccountName(os.Geteuid()))
+			return fs.SkipAll
+		}
+		return nil // it may have gone
+	})
+	if err != nil {
+		return ""
+	}
+	return why
 }
 
 // SaysGone reports whether a step's message is that of PlaceGone.
