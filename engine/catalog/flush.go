@@ -192,7 +192,7 @@ func (s *scan) admitted(ctx context.Context, given *shift) error {
 	for i, err := range given.errs {
 		if o := given.objects[i]; err != nil {
 			s.failed(o, err)
-		} else if e := o.entry(); o.known && e != nil && e.waits {
+		} else if e := o.entry(); o.known && !o.carried && e != nil && e.waits {
 			e.waits, o.in.changed = false, true
 			s.keep(o.in)
 		}
@@ -237,6 +237,9 @@ func (s *scan) register(ctx context.Context, o object) error {
 func (s *scan) refresh(ctx context.Context, o object) error {
 	if err := errors.Join(s.force.checkNow(), ctx.Err()); err != nil {
 		return err
+	}
+	if o.carried {
+		return s.k.intake.CarryInPlace(ctx, s.inPlace(o))
 	}
 	is, err := s.k.intake.RefreshInPlace(ctx, s.inPlace(o))
 	if err != nil {

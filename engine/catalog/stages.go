@@ -37,6 +37,7 @@ type object struct {
 	fresh    bool // its identifier was made by this scan
 	anew     bool // other rules are in force than it was recognised by
 	same     bool // neither it nor what is in it has changed
+	carried  bool // it lies elsewhere now, and cannot be looked into
 	told     *intake.Told
 }
 
@@ -140,6 +141,9 @@ func (s *scan) visitFree(ctx context.Context, n *node, rules string, due, again 
 			}
 		}
 		if said[e.name].waits != "" { // what became of it is asked once it can be looked into
+			if e.item != "" && e.moved {
+				s.changed = append(s.changed, object{path: path, in: n, name: e.name, item: e.item, known: true, carried: true})
+			}
 			continue
 		}
 		if e.verdict == refused {

@@ -208,6 +208,23 @@ func (in *Intake) RefreshInPlace(ctx context.Context, o InPlace) (is Refreshed, 
 	return is, a.versionInPlace(ctx, rec, d)
 }
 
+// CarryInPlace has an item say where its object lies now, which cannot be looked into there. It is the same as long as it has the
+// stamp that it was catalogued with, which each step asks.
+func (in *Intake) CarryInPlace(ctx context.Context, o InPlace) error {
+	_, rec, err := in.ledger.ReadTip(o.Item, "")
+	if fault.Is(err, fault.NotFound) {
+		return nil // once it can be looked into it is made an item
+	}
+	if err != nil || rec.Manifest.Source.Place == nil {
+		return err
+	}
+	place := *rec.Manifest.Source.Place
+	place.Path = layout.EncodePath(o.Path)
+	d := &drop{taken: inbox.Taken{Name: filepath.Base(o.Path)}, place: &place, sum: inbox.Sum{Digest: rec.Manifest.Source.Digest}}
+	_, err = (&admitting{Intake: in, who: in.registrar}).samePlace(ctx, o, rec, d)
+	return err
+}
+
 // asCatalogued recognises an object that is as its item says, and as its catalog does, without a look at its bytes; nil
 // where it is not.
 func asCatalogued(ctx context.Context, a *admitting, o InPlace) (*drop, error) {
@@ -266,7 +283,7 @@ func (a *admitting) samePlace(ctx context.Context, o InPlace, rec *ledger.Record
 		case *was == *d.place:
 			what = "recognised"
 		}
-		if m.Label = d.calledNow(m); o.Anew || what == "moved" {
+		if m.Label = d.calledNow(m); d.admission.Outcome != nil && (o.Anew || what == "moved") {
 			d.retell(&m)
 		}
 		m.Source.Place, m.Source.Name = d.place, layout.EncodePath(d.taken.Name)
