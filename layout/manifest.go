@@ -288,7 +288,7 @@ func (m Manifest) Encode(old []byte) ([]byte, error) {
 			return out, nil
 		}
 	}
-	out, err := rewriteBut(old, m, "metadata", "quality") // m has all of these: what it has not was taken away
+	out, err := rewriteBut(old, m, "metadata", "quality", "type") // m has all of these: what it has not was taken away
 	if err != nil {
 		return nil, fmt.Errorf("write %s of %s: %w", ManifestJSON, m.Item, err)
 	}

@@ -439,7 +439,9 @@ func (d *drop) version(was layout.Manifest) layout.Manifest {
 	m.Lane = layout.Name(cmp.Or(string(d.taken.Ticket.Lane), d.admission.Outcome.Lane, string(was.Lane)))
 	m.Label = cmp.Or(d.taken.Ticket.Label, d.admission.Outcome.Label, d.calledNow(was))
 	m.Batch = cmp.Or(m.Batch, was.Batch)
-	m.Type = cmp.Or(m.Type, was.Type)
+	if d.place == nil { // of an object in place the rules in force say it alone
+		m.Type = cmp.Or(m.Type, was.Type)
+	}
 	m.Metadata = ledger.Merge(was.Metadata, m.Metadata)
 	m.Identifiers = union(was.Identifiers, m.Identifiers)
 	if len(was.Originals) > 0 {
