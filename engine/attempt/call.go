@@ -42,7 +42,7 @@ func (w *Work) call(ctx context.Context, aside runner.Aside) (_ steps.Result, er
 	if changed := w.checkPlace(ctx); changed != nil {
 		return steps.Result{}, changed
 	}
-	return res, w.orBarred(err)
+	return res, orBarred(w, err)
 }
 
 // bytesHere puts off a step of an item that another site admitted, and whose bytes have not

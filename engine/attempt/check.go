@@ -94,7 +94,7 @@ func (w *Work) openPlace(ctx context.Context, c *steps.Call) (err error) {
 		return err
 	}
 	if w.attempt.opened, err = w.a.folder.OpenPlace(ctx, m, w.scratch, c.Limits); err != nil {
-		return w.orBarred(steps.ContentFailure("open %s: %w", m.Source.Place.Path, err))
+		return orBarred(w, steps.ContentFailure("open %s: %w", m.Source.Place.Path, err))
 	}
 	c.Place, c.Source, c.Content = w.attempt.opened.Place, w.attempt.opened.Source, w.attempt.opened.Content
 	return nil
@@ -111,7 +111,7 @@ func (w *Work) checkPlace(ctx context.Context) error {
 
 // orBarred answers a *steps.Later for the failure of a step that may not read its object in place: that is no fault of the
 // object, and whoever runs the workspace mends it.
-func (w *Work) orBarred(failure error) error {
+func orBarred(w *Work, failure error) error {
 	if failure == nil || w.attempt.placed.Source.Place == nil {
 		return failure
 	}

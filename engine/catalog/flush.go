@@ -218,7 +218,7 @@ func (s *scan) tellReading(undone []object) {
 }
 
 func (s *scan) inPlace(o object) intake.InPlace {
-	return intake.InPlace{Item: o.item, Catalog: s.cat, Path: o.path, Workflow: o.workflow, New: o.fresh, Seen: s.shelves, Told: o.told, Anew: o.anew, Same: o.same}
+	return intake.InPlace{Item: o.item, Catalog: s.cat, Path: o.path, Workflow: o.workflow, New: o.fresh, Seen: s.shelves, Told: o.told, Anew: o.anew, Same: o.same, Away: o.carried}
 }
 
 func (s *scan) register(ctx context.Context, o object) error {
@@ -237,9 +237,6 @@ func (s *scan) register(ctx context.Context, o object) error {
 func (s *scan) refresh(ctx context.Context, o object) error {
 	if err := errors.Join(s.force.checkNow(), ctx.Err()); err != nil {
 		return err
-	}
-	if o.carried {
-		return s.k.intake.CarryInPlace(ctx, s.inPlace(o))
 	}
 	is, err := s.k.intake.RefreshInPlace(ctx, s.inPlace(o))
 	if err != nil {
@@ -277,6 +274,9 @@ func (s *scan) failed(o object, err error) {
 		return
 	}
 	o.in.changed = true
+	if o.anew { // the next scan asks it, too
+		o.in.redo, o.in.rules = true, ""
+	}
 	if n := s.now[o.path]; e.kind == folder && n != nil {
 		n.rules, n.changed = "", true // looked at again by the next scan
 		s.keep(n)

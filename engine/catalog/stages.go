@@ -57,7 +57,7 @@ func (s *scan) visit(ctx context.Context, path, rules string, inside bool) (dirt
 	}
 	rules = s.rulesIn(n, rules)
 	due := n.rules == "" // it was committed before it was recognised
-	again := s.o.Full || due || n.rules != rules
+	again := n.state != Unread && (s.o.Full || due || n.rules != rules)
 	var fresh []object
 	if inside {
 		dirty, err = s.visitPart(ctx, n, rules, due)
@@ -67,7 +67,8 @@ func (s *scan) visit(ctx context.Context, path, rules string, inside bool) (dirt
 	if err != nil {
 		return dirty, err
 	}
-	if n.rules != rules {
+	// What is not there, or cannot be read, says what other rules say once it can be.
+	if n.rules != rules && !n.redo && (n.state == Present || due && n.state == Unconfirmed) {
 		n.rules, n.changed = rules, true
 	}
 	if n.changed {
@@ -121,7 +122,6 @@ func (n *node) onlyMoved() bool {
 // visitFree recognises a folder's entries, and gives the objects that are new.
 func (s *scan) visitFree(ctx context.Context, n *node, rules string, due, again bool) (fresh []object, err error) {
 	said, err := s.recogniseAll(ctx, n, again)
-	anew := s.o.Full || again && !due // of what was not recognised to its end that is not known
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func (s *scan) visitFree(ctx context.Context, n *node, rules string, due, again 
 		}
 		dirty := e.fresh || due
 		path := join(n.path, e.name)
-		if e.kind == folder && (dirty || !s.isIdle(path, e)) {
+		if e.kind == folder && n.state != Unread && (dirty || !s.isIdle(path, e)) {
 			if !e.verdict.isWhole() {
 				s.undo(path)
 			}
@@ -171,8 +171,8 @@ func (s *scan) visitFree(ctx context.Context, n *node, rules string, due, again 
 			o.item, o.fresh, n.changed = e.item, true, true
 			o.told = toldOf(e, said[e.name].whole)
 			fresh = append(fresh, o)
-		case dirty || e.fresh || e.moved || anew:
-			o.known, o.anew, o.same = true, anew || e.waits, !dirty && !e.fresh && !e.moved
+		case dirty || e.fresh || e.moved || again && n.state == Present:
+			o.known, o.anew, o.same = true, again || e.waits || e.back, !dirty && !e.fresh && !e.moved
 			s.changed = append(s.changed, o)
 		}
 	}

@@ -56,6 +56,7 @@ type entry struct {
 	fresh bool // it is new, or another than its record says
 	moved bool // it was elsewhere
 	lost  bool // it is not there, and nothing is decided yet
+	back  bool // it was gone
 }
 
 // States of a folder.
@@ -82,6 +83,7 @@ type node struct {
 
 	changed bool // it is not as it was committed
 	stirred bool // its time moved while it was listed
+	redo    bool // not all in it says what the rules say
 
 	ends *recognise.Endings // of the names in it and below; nil: not found out yet
 }

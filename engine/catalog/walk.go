@@ -286,6 +286,7 @@ func (w *walk) merge(old, now []entry) []entry {
 		default:
 			e, was := now[0], old[0]
 			e.verdict, e.item, e.waits = was.verdict, was.item, was.waits
+			e.back = was.gone
 			if e.fresh = was.gone || !w.same(&was, &e); e.kind != was.kind {
 				e.verdict, e.item, e.waits = unknown, "", false
 			}

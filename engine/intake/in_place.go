@@ -38,6 +38,7 @@ type InPlace struct {
 	New  bool              // Item is a new identifier: no item has it
 	Anew bool              // other rules are in force than it was recognised by: its item says what they say
 	Same bool              // it is as it was catalogued: it is read only where its item says otherwise
+	Away bool              // it lies here, and cannot be looked into
 	Seen *recognise.Survey // by which the object was recognised; nil: none
 	Told *Told             // what it recognised; nil: that is not known
 }
@@ -185,6 +186,9 @@ type Refreshed struct {
 // record says so from now on. A *inbox.WaitsError leaves it to the next scan.
 func (in *Intake) RefreshInPlace(ctx context.Context, o InPlace) (is Refreshed, err error) {
 	a := &admitting{Intake: in, who: in.registrar}
+	if o.Away {
+		return is, carry(ctx, a, o)
+	}
 	d, err := asCatalogued(ctx, a, o)
 	if err == nil && d == nil {
 		d, err = a.inPlace(ctx, o)
@@ -208,10 +212,10 @@ func (in *Intake) RefreshInPlace(ctx context.Context, o InPlace) (is Refreshed, 
 	return is, a.versionInPlace(ctx, rec, d)
 }
 
-// CarryInPlace has an item say where its object lies now, which cannot be looked into there. It is the same as long as it has the
+// carry has an item say where its object lies now, which cannot be looked into there. It is the same as long as it has the
 // stamp that it was catalogued with, which each step asks.
-func (in *Intake) CarryInPlace(ctx context.Context, o InPlace) error {
-	_, rec, err := in.ledger.ReadTip(o.Item, "")
+func carry(ctx context.Context, a *admitting, o InPlace) error {
+	_, rec, err := a.ledger.ReadTip(o.Item, "")
 	if fault.Is(err, fault.NotFound) {
 		return nil // once it can be looked into it is made an item
 	}
@@ -221,7 +225,7 @@ func (in *Intake) CarryInPlace(ctx context.Context, o InPlace) error {
 	place := *rec.Manifest.Source.Place
 	place.Path = layout.EncodePath(o.Path)
 	d := &drop{taken: inbox.Taken{Name: filepath.Base(o.Path)}, place: &place, sum: inbox.Sum{Digest: rec.Manifest.Source.Digest}}
-	_, err = (&admitting{Intake: in, who: in.registrar}).samePlace(ctx, o, rec, d)
+	_, err = a.samePlace(ctx, o, rec, d)
 	return err
 }
 
