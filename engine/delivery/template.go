@@ -2,7 +2,9 @@ package delivery
 
 import (
 	"bytes"
+	"fmt"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"text/template"
 	"text/template/parse"
@@ -40,8 +42,14 @@ func fill(file, text string, values map[string]any) ([]byte, error) {
 	}
 	var out bytes.Buffer
 	err = t.Execute(&out, values)
+	if found := nothingAbove.FindStringSubmatch(fmt.Sprint(err)); found != nil {
+		err = &lacking{filepath.Base(file), found[1]}
+	}
 	return out.Bytes(), err
 }
+
+// nothingAbove is how text/template says that it was asked for a part of what is not there.
+var nothingAbove = regexp.MustCompile(`at <(.*)>: nil pointer evaluating interface \{\}`)
 
 // demand has each value that is printed be there.
 func demand(list *parse.ListNode) {

@@ -11,7 +11,8 @@ func TestTemplatesPrintNothingThatIsNotThere(t *testing.T) {
 	for text, want := range map[string]string{
 		"{{.metadata.title}} v{{.version}}":                             "Flood plain v2",
 		"{{.metadata.zero}}":                                            "0",
-		"{{json .metadata.none}}{{len .metadata.list}}":                 "null2",
+		"{{json .metadata.list}}{{len .metadata.list}}":                 "[\"a\",null]2",
+		"{{with .metadata.year}}{{json .}}{{else}}null{{end}}":          "null",
 		"{{with .metadata.year}}{{.}}{{else}}undated{{end}}":            "undated",
 		"{{if .metadata.year}}{{.metadata.year}}{{end}}":                "",
 		"{{or .metadata.year .metadata.title}}":                         "Flood plain",
@@ -25,6 +26,10 @@ func TestTemplatesPrintNothingThatIsNotThere(t *testing.T) {
 	for text, want := range map[string]string{
 		"{{.metadata.title}} {{.metadata.year}}":                       ".metadata.year",
 		"{{.metadata.none}}":                                           ".metadata.none",
+		"{{.metadata.rights.holder}}":                                  ".metadata.rights.holder",
+		"{{with .metadata.rights.holder}}{{.}}{{end}}":                 ".metadata.rights.holder",
+		"{{json .metadata.none}}":                                      "json .metadata.none",
+		"{{.nonsense | json}}":                                         ".nonsense | json",
 		"{{if .metadata.title}}{{.metadata.year}}{{end}}":              ".metadata.year",
 		"{{range .metadata.list}}{{.}}{{end}}":                         ".",
 		"{{or .metadata.year .metadata.place}}":                        "or .metadata.year .metadata.place",

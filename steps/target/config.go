@@ -91,9 +91,12 @@ func (a Argv) List() []string { return strings.Split(string(a), "\x00") }
 // Deposits reports whether bags can be deposited there.
 func (c Config) Deposits() bool { return c.Kind != KindURL && c.Kind != KindCommand }
 
-// ParseTemplate reads what a template: says.
+// ParseTemplate reads what a template: says. json of nothing is nothing, and no null.
 func ParseTemplate(file, text string) (*template.Template, error) {
-	return template.New(filepath.Base(file)).Option("missingkey=zero").Funcs(template.FuncMap{"json": func(v any) (string, error) {
+	return template.New(filepath.Base(file)).Option("missingkey=zero").Funcs(template.FuncMap{"json": func(v any) (any, error) {
+		if v == nil {
+			return nil, nil
+		}
 		data, err := json.Marshal(v)
 		return string(data), err
 	}}).Parse(text)
