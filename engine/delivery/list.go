@@ -81,7 +81,7 @@ func unknown(k *Keeper, to layout.Name) error {
 	if _, is := s.Targets[string(to)]; is {
 		return nil
 	}
-	return fault.Unknown("target", string(to), " below targets: in "+layout.SettingsFile, slices.Values(s.TargetNames()))
+	return fault.Unknown("target", string(to), " below targets: in "+layout.SettingsFile, slices.Values(s.TargetNames()[1:]))
 }
 
 // List gives the first deliveries of those that fit, by label, item and target, and how many fit,

@@ -61,7 +61,8 @@ func CheckFolder(ctx context.Context, root string, robots map[layout.Name]steps.
 	return paths, mistakes, nil
 }
 
-// badTemplates tells the templates of targets that cannot be parsed. One that is not there, as in a clone, is not looked at.
+// badTemplates tells the templates of targets that cannot be parsed, and in the workspace itself those that cannot be read: a clone may
+// have none.
 func badTemplates(t tree, root, p string) (mistakes []error) {
 	data, err := t.ReadFile(p)
 	if err != nil {
@@ -71,14 +72,22 @@ func badTemplates(t tree, root, p string) (mistakes []error) {
 	if err != nil {
 		return nil // told by itself
 	}
+	y, err := layout.ParseYAML(p, data)
+	if err != nil {
+		return nil
+	}
 	seen := map[string]bool{"": true}
 	for _, name := range slices.Sorted(maps.Keys(s.Targets)) {
 		file := s.Targets[name].Template
 		text, err := os.ReadFile(Below(root, file))
-		if seen[file] || err != nil {
+		if seen[file] || err != nil && !isWorkspace(root) {
 			continue
 		}
 		seen[file] = true
+		if err != nil {
+			mistakes = append(mistakes, y.Errorf("$.targets."+name+".template", "%v", err))
+			continue
+		}
 		if _, err := target.ParseTemplate(file, string(text)); err != nil {
 			said := strings.TrimPrefix(err.Error(), "template: "+filepath.Base(file)+":")
 			line, text, _ := strings.Cut(said, ": ")
