@@ -14,6 +14,8 @@ import (
 	"bagpipe/engine/roots"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
+
+	"golang.org/x/sys/unix"
 )
 
 // Catalog finds a catalog in force.
@@ -71,6 +73,9 @@ func (k *Keeper) Add(ctx context.Context, c *roots.Catalog) error {
 	if err := k.checkRoot(c); err != nil {
 		return err
 	}
+	if err := warnOfRecords(k, c); err != nil {
+		return err
+	}
 	file := fileOf(c.Name)
 	text := fmt.Sprintf("# What lies in this folder is catalogued where it is; nothing is written there.\nschema: %d\nname: %s\nroot: %s\ncollection: %s\n",
 		1, strconv.Quote(string(c.Name)), strconv.Quote(c.Root), strconv.Quote(string(c.Collection)))
@@ -92,6 +97,42 @@ func (k *Keeper) Add(ctx context.Context, c *roots.Catalog) error {
 		return err
 	}
 	return k.settings.Sync(ctx)
+}
+
+// warnOfRecords tells of records of removed catalogs that a new one goes on with although they are of another folder, or
+// does not go on with although they are of its own.
+func warnOfRecords(k *Keeper, c *roots.Catalog) error {
+	v, err := k.ledger.Store.Tip()
+	if err != nil {
+		return err
+	}
+	entries, err := v.List(layout.CatalogsDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var st unix.Stat_t
+	err = errors.Join(err, unix.Stat(c.Root, &st))
+	device, wrong := deviceOf(c.Root)
+	if err = errors.Join(err, wrong); err != nil {
+		return fmt.Errorf("compare %s with records of removed catalogs: %w", layout.EncodePath(c.Root), err)
+	}
+	for _, e := range entries {
+		name, err := layout.ParseName(e.Name)
+		if err != nil || !e.IsDir || k.settings.Current().Catalogs[name] != nil {
+			continue
+		}
+		root, err := readNode(v, name, "")
+		if err != nil || root == nil { // a scan tells of what cannot be read
+			continue
+		}
+		switch same := root.inode == st.Ino && root.device == device; {
+		case name == c.Name && !same:
+			k.ledger.Warn(fmt.Sprintf("there are records of a removed catalog %s, of a folder with another inode or file system, and a scan goes on with them; for another folder take another name", name))
+		case name != c.Name && same:
+			k.ledger.Warn(fmt.Sprintf("the removed catalog %s had this root, and a scan makes second items of its objects; its items go on in a catalog of its name", name))
+		}
+	}
+	return nil
 }
 
 // checkRoot refuses a root that is no folder, or that lies in the workspace or in another
