@@ -305,14 +305,14 @@ func (k *Keeper) Entries(name layout.Name, w Which, each func(Entry)) error {
 }
 
 // stateAbove is Gone where a folder, or one that it lies in, is gone; else the topmost state above it that is not Present.
-func (t tree) stateAbove(folder string) string {
+func (t tree) stateAbove(dir string) string {
 	state := Present
-	for at := folder; at != ""; at = parentOf(at) {
+	for at := dir; at != ""; at = parentOf(at) {
 		in := t[parentOf(at)]
 		if in == nil {
 			continue
 		}
-		if e := in.find(path.Base(at)); e != nil && e.gone {
+		if e := in.findOf(path.Base(at), folder); e != nil && e.gone {
 			return Gone
 		}
 		if in.state != Present {

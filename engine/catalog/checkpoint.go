@@ -175,6 +175,9 @@ func (e *entry) pack(b []byte, reasons map[string]string) []byte {
 	if e.waits {
 		flags |= 1 << 6
 	}
+	if e.replaced {
+		flags |= 1 << 7
+	}
 	b = packText(append(b, flags), e.name)
 	b = packText(b, string(e.item))
 	if e.hasReason() {

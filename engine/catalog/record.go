@@ -97,7 +97,7 @@ func (n *node) files() map[string][]byte {
 	if n.pages > 1 {
 		head = append(strconv.AppendInt(append(head, "  \"pages\": "...), int64(n.pages), 10), ",\n"...)
 	}
-	head = appendMember(head, "rules", n.rules)
+	head = appendMember(n.appendReplaced(head), "rules", n.rules)
 	head = append(head, "  \"schema\": 1,\n"...)
 	if head = appendText(append(head, "  \"state\": "...), n.state); n.pages == 1 {
 		head = n.appendWaits(head, nil)
@@ -131,7 +131,7 @@ func (n *node) appendEntries(b []byte, only func(string) bool) []byte {
 	line := make([]byte, 0, 160)
 	for i := range n.all() {
 		e := &n.all()[i]
-		if only != nil && !only(e.name) {
+		if e.replaced || only != nil && !only(e.name) {
 			continue
 		}
 		if !first {
@@ -148,6 +148,21 @@ func (n *node) appendEntries(b []byte, only func(string) bool) []byte {
 		b = append(b, "\n  "...)
 	}
 	return append(b, '}')
+}
+
+// appendReplaced tells of the entries whose names others have now, if there are any.
+func (n *node) appendReplaced(b []byte) []byte {
+	of := map[string][]string{}
+	for i := range n.all() {
+		if e := &n.all()[i]; e.replaced {
+			of[encodeName(e.name)] = append(of[encodeName(e.name)], string(e.append(nil)))
+		}
+	}
+	if len(of) == 0 {
+		return b
+	}
+	text, _ := json.MarshalIndent(of, "  ", "  ") // strings alone
+	return append(append(append(b, "  \"replaced\": "...), text...), ",\n"...)
 }
 
 // appendWaits says why entries wait, if any do.
@@ -260,15 +275,16 @@ func parseTime(text string) (int64, error) {
 
 // record is .folder.json, or a page of it.
 type record struct {
-	Device  string            `json:"device"`
-	Entries map[string]string `json:"entries"`
-	Folder  string            `json:"folder"`
-	Pages   int               `json:"pages"`
-	Rules   string            `json:"rules"`
-	Schema  int               `json:"schema"`
-	State   string            `json:"state"`
-	Waits   map[string]string `json:"waits"`
-	Why     string            `json:"why"`
+	Device   string              `json:"device"`
+	Entries  map[string]string   `json:"entries"`
+	Folder   string              `json:"folder"`
+	Pages    int                 `json:"pages"`
+	Replaced map[string][]string `json:"replaced"`
+	Rules    string              `json:"rules"`
+	Schema   int                 `json:"schema"`
+	State    string              `json:"state"`
+	Waits    map[string]string   `json:"waits"`
+	Why      string              `json:"why"`
 }
 
 // readNode reads the record of a folder; nil where there is none.
@@ -311,7 +327,10 @@ func readNode(r gitstore.Reader, catalog layout.Name, path string) (*node, error
 			n.entries = append(n.entries, e)
 		}
 	}
-	slices.SortFunc(n.entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+	if err := n.readReplaced(head); err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	slices.SortFunc(n.entries, inOrder)
 	for _, p := range parts {
 		for coded, why := range p.Waits {
 			if name, err := layout.DecodePath(coded); err != nil {
@@ -323,6 +342,22 @@ func readNode(r gitstore.Reader, catalog layout.Name, path string) (*node, error
 		}
 	}
 	return n, nil
+}
+
+// readReplaced reads what appendReplaced wrote.
+func (n *node) readReplaced(head *record) error {
+	for name, lines := range head.Replaced {
+		for _, text := range lines {
+			e, _, err := parseEntry(name, text)
+			if err != nil {
+				return fmt.Errorf("%q: %w", name, err)
+			}
+			e.replace()
+			e.lost = false
+			n.entries = append(n.entries, e)
+		}
+	}
+	return nil
 }
 
 func readRecord(r gitstore.Reader, path string) (*record, error) {

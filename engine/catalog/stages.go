@@ -86,7 +86,7 @@ func (s *scan) visitPart(ctx context.Context, n *node, rules string, due bool) (
 	dirty = due || n.changed && !n.onlyMoved()
 	for i := range n.all() {
 		e := &n.all()[i]
-		if e.gone {
+		if !e.isThere() {
 			continue
 		}
 		turned := e.verdict != part
@@ -127,7 +127,7 @@ func (s *scan) visitFree(ctx context.Context, n *node, rules string, due, again 
 	}
 	for i := range n.all() {
 		e := &n.all()[i]
-		if e.gone {
+		if !e.isThere() {
 			continue
 		}
 		dirty := e.fresh || due
@@ -219,7 +219,7 @@ func (s *scan) recogniseAll(ctx context.Context, n *node, again bool) (of map[st
 	var due []*entry
 	for i := range n.all() {
 		e := &n.all()[i]
-		if !e.gone && (again || e.fresh || e.waits || e.verdict == part || e.kind == folder && s.touched[join(n.path, e.name)]) {
+		if e.isThere() && (again || e.fresh || e.waits || e.verdict == part || e.kind == folder && s.touched[join(n.path, e.name)]) {
 			due = append(due, e)
 		}
 	}
@@ -454,5 +454,5 @@ func (t tree) lacks(path string) bool {
 	if above == nil {
 		return t.lacks(parentOf(path))
 	}
-	return above.find(path[strings.LastIndexByte(path, '/')+1:]) != nil
+	return above.findOf(path[strings.LastIndexByte(path, '/')+1:], folder) != nil
 }

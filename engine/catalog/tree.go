@@ -52,6 +52,7 @@ type entry struct {
 	verdict      verdict
 	gone         bool
 	waits        bool // it could not be looked into: its folder says why
+	replaced     bool // an entry of another kind has its name now, and stands before it
 
 	fresh bool // it is new, or another than its record says
 	moved bool // it was elsewhere
@@ -104,6 +105,29 @@ func (n *node) wait(e *entry, why string) {
 	}
 }
 
+// isThere reports whether an entry has its name still, and is not gone.
+func (e *entry) isThere() bool { return !e.gone && !e.replaced }
+
+// replace has an entry of another kind take the name of one, which is lost by that.
+func (e *entry) replace() {
+	e.lost, e.replaced, e.waits = !e.gone, true, false
+	if e.verdict == refused { // the reasons are kept by names
+		e.verdict = unknown
+	}
+}
+
+// inOrder sorts entries by their names, a replaced one behind what has its name now.
+func inOrder(a, b entry) int {
+	c := strings.Compare(a.name, b.name)
+	switch {
+	case c != 0 || a.replaced == b.replaced:
+		return c
+	case a.replaced:
+		return 1
+	}
+	return -1
+}
+
 // hasReason reports whether its folder says why an entry is as it is.
 func (e *entry) hasReason() bool { return e.verdict == refused || e.waits }
 
@@ -124,8 +148,26 @@ func parentOf(path string) string {
 	return ""
 }
 
-// find gives an entry by its name.
+// find gives an entry by its name: what has it now, rather than what was replaced.
 func (n *node) find(name string) *entry {
+	if i := n.index(name); i < len(n.entries) && n.entries[i].name == name {
+		return &n.entries[i]
+	}
+	return nil
+}
+
+// findOf gives an entry by its name and its kind, a replaced one, too.
+func (n *node) findOf(name string, k kind) *entry {
+	for i := n.index(name); i < len(n.entries) && n.entries[i].name == name; i++ {
+		if n.entries[i].kind == k {
+			return &n.entries[i]
+		}
+	}
+	return nil
+}
+
+// index is where the first entry of a name is, or would be.
+func (n *node) index(name string) int {
 	lo, hi := 0, len(n.all())
 	for lo < hi {
 		mid := (lo + hi) / 2
@@ -135,10 +177,7 @@ func (n *node) find(name string) *entry {
 			hi = mid
 		}
 	}
-	if lo < len(n.all()) && n.all()[lo].name == name {
-		return &n.all()[lo]
-	}
-	return nil
+	return lo
 }
 
 // there counts the entries that were not gone when the folder was listed.
@@ -264,7 +303,7 @@ func (u *unpacker) entry(e *entry) (why string) {
 	}
 	flags := u.rest[0]
 	u.rest = u.rest[1:]
-	*e = entry{kind: kind(flags & 3), verdict: verdict(flags >> 2 & 7), gone: flags&(1<<5) != 0, waits: flags&(1<<6) != 0}
+	*e = entry{kind: kind(flags & 3), verdict: verdict(flags >> 2 & 7), gone: flags&(1<<5) != 0, waits: flags&(1<<6) != 0, replaced: flags&(1<<7) != 0}
 	if e.name, e.item = u.text(), layout.ItemID(u.text()); e.hasReason() {
 		why = u.text()
 	}

@@ -3,7 +3,6 @@ package catalog
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"bagpipe/layout"
 )
@@ -172,8 +171,8 @@ func (s vanishing) moveBelow(from, to string) {
 	s.drop = append(s.drop, old)
 	for i := range now.all() {
 		e := &now.all()[i]
-		was := old.find(e.name)
-		if was == nil || was.kind != e.kind || was.gone {
+		was := old.findOf(e.name, e.kind)
+		if was == nil || was.gone {
 			continue
 		}
 		if id, ok := s.identityOf(to, e, s.now); ok {
@@ -186,7 +185,7 @@ func (s vanishing) moveBelow(from, to string) {
 		}
 	}
 	for i := range old.all() { // renamed within, too
-		if was := &old.all()[i]; !was.gone && now.find(was.name) == nil {
+		if was := &old.all()[i]; !was.gone && now.findOf(was.name, was.kind) == nil {
 			s.find(vanished{old, i})
 		}
 	}
@@ -198,16 +197,18 @@ func (s vanishing) moveBelow(from, to string) {
 func (s vanishing) takeAlong(old, now *node) {
 	var gone []entry
 	for _, e := range old.all() {
-		if e.lost || now.find(e.name) != nil || e.kind != folder && e.item == "" {
+		if e.lost || now.findOf(e.name, e.kind) != nil || e.kind != folder && e.item == "" {
 			continue
 		}
-		e.bury()
+		if e.bury(); now.find(e.name) != nil {
+			e.replace()
+		}
 		if gone = append(gone, e); e.kind == folder {
 			s.carry(join(old.path, e.name), join(now.path, e.name))
 		}
 	}
 	now.entries = append(now.all(), gone...)
-	slices.SortFunc(now.entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(now.entries, inOrder)
 }
 
 // carry has the records of a folder that is gone, and of those below, say where it would be now.

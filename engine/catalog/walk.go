@@ -270,7 +270,7 @@ func (w *walk) same(a, b *entry) bool {
 	return a.kind == folder || a.size == b.size && a.mtime == b.mtime && (w.trusting || a.ctime == b.ctime)
 }
 
-// merge carries over what is known of the entries that are there.
+// merge carries over what is known of the entries that are there. What was there of another kind is lost.
 func (w *walk) merge(old, now []entry) []entry {
 	out := make([]entry, 0, len(now)+1)
 	for len(old) > 0 || len(now) > 0 {
@@ -284,13 +284,20 @@ func (w *walk) merge(old, now []entry) []entry {
 			e.fresh = true
 			out, now = append(out, e), now[1:]
 		default:
-			e, was := now[0], old[0]
-			e.verdict, e.item, e.waits = was.verdict, was.item, was.waits
-			e.back = was.gone
-			if e.fresh = was.gone || !w.same(&was, &e); e.kind != was.kind {
-				e.verdict, e.item, e.waits = unknown, "", false
+			e, at := now[0], len(out)
+			e.fresh = true
+			for out = append(out, e); len(old) > 0 && old[0].name == e.name; old = old[1:] {
+				was := old[0]
+				if was.kind != e.kind {
+					was.replace()
+					out = append(out, was)
+					continue
+				}
+				e.verdict, e.item, e.waits = was.verdict, was.item, was.waits
+				e.back = was.gone
+				e.fresh = !was.isThere() || !w.same(&was, &e)
 			}
-			out, old, now = append(out, e), old[1:], now[1:]
+			out[at], now = e, now[1:]
 		}
 	}
 	return out
