@@ -121,6 +121,27 @@ func orBarred(w *Work, failure error) error {
 	return failure
 }
 
+// verifyCatalogued verifies the source, and holds what was inventoried of an object in place against the digest that it was catalogued
+// with: a push may have its record name the place of another object, and where times alone tell of changes, its bytes may be others.
+func verifyCatalogued(ctx context.Context, w *Work, m layout.Manifest) error {
+	ofOutput := slices.ContainsFunc(w.result.Outputs, func(o steps.Output) bool { return o.To == layout.ContentDir })
+	if err := w.a.verifySource(ctx, m, nil); err != nil || m.Source.Place == nil || ofOutput {
+		return err
+	}
+	why, err := w.attempt.opened.NotCatalogued(m, w.result.Inventory)
+	if err != nil {
+		return steps.SystemFailure("look at the object in place: %w", err)
+	}
+	if why == "" {
+		return nil
+	}
+	p := m.Source.Place
+	if w.a.PlaceMoved != nil {
+		w.a.PlaceMoved(*p)
+	}
+	return steps.SystemFailure("%s in catalog %s %s; once that object is there, or the record's place is put right, the step can be tried again", p.Path, p.Catalog, why)
+}
+
 func placeLater(ctx context.Context, a *Attempts, m layout.Manifest) error {
 	if gone := a.folder.PlaceGone(m); gone != "" {
 		if a.PlaceMoved != nil {

@@ -365,7 +365,7 @@ func (w *Work) verifyInventoried(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return w.a.verifySource(ctx, rec.Manifest, nil)
+	return verifyCatalogued(ctx, w, rec.Manifest)
 }
 
 // checkCurrent answers state.ErrStale when the attempt is not, by the newest

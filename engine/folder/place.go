@@ -16,6 +16,7 @@ import (
 
 	"bagpipe/bags/archive"
 	"bagpipe/engine/fault"
+	"bagpipe/engine/inbox"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
 
@@ -243,6 +244,31 @@ func (fo *Folders) OpenPlace(ctx context.Context, m layout.Manifest, scratch str
 	}
 	_, err = archive.Extract(ctx, o.Place, o.Content, archive.ExtractOptions{Limits: limits})
 	return o, err
+}
+
+// NotCatalogued says that the object in place, which has the inventory v, is not the one that was catalogued, though its stamp is
+// that one's; "" where it is, and where v is of what was packed in the object or a step made of it.
+func (o Opened) NotCatalogued(m layout.Manifest, v *layout.Inventory) (why string, err error) {
+	if o.Place == "" || o.Content != o.Place {
+		return "", nil
+	}
+	info, err := os.Lstat(o.Place)
+	if err != nil {
+		return "", err
+	}
+	sum, err := inbox.SumOf(v)
+	if err != nil {
+		return "", err
+	}
+	for _, f := range v.Files {
+		if info.Mode().IsRegular() { // the one
+			sum.Digest = "sha256:" + f.SHA256
+		}
+	}
+	if sum.Digest == m.Source.Digest {
+		return "", nil
+	}
+	return fmt.Sprintf("is not the object that was catalogued: its digest is %s, and was %s", sum.Digest, m.Source.Digest), nil
 }
 
 // Close removes what was opened.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"bagpipe/engine/inbox/internal/content"
+	"bagpipe/layout"
 
 	"golang.org/x/sys/unix"
 )
@@ -34,6 +35,11 @@ func TestDigest(t *testing.T) {
 	got, err := Digest(context.Background(), dir)
 	if err != nil || got != want {
 		t.Errorf("Digest = %+v, %v; want %+v", got, err, want)
+	}
+	files := map[string]layout.InventoryFile{"a.txt": {Size: 1, SHA256: hexOf("a")}, "a/b": {SHA256: hexOf("")}, "b/z.txt": {Size: 2, SHA256: hexOf("zz")},
+		"new%0Aline%09and %FF": {Size: 3, SHA256: hexOf("odd")}}
+	if got, err := SumOf(&layout.Inventory{Files: files}); err != nil || got != want {
+		t.Errorf("SumOf = %+v, %v; want %+v", got, err, want)
 	}
 	moved := filepath.Join(t.TempDir(), "other name")
 	if err := os.Rename(dir, moved); err != nil {

@@ -183,6 +183,9 @@ var (
 // Digest reads the file or folder at path, several files at once.
 func Digest(ctx context.Context, path string) (Sum, error) { return content.Digest(ctx, path) }
 
+// SumOf is what Digest gives of a folder with the files of an inventory.
+func SumOf(v *layout.Inventory) (Sum, error) { return content.SumOf(v) }
+
 // StampOf stamps a folder; it reports false where the stamp proves nothing.
 func StampOf(ctx context.Context, dir string, now time.Time) (Stamp, bool, error) {
 	return content.StampOf(ctx, dir, now)

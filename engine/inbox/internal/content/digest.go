@@ -67,6 +67,19 @@ func Digest(ctx context.Context, path string) (Sum, error) {
 	return s, nil
 }
 
+// SumOf is what Digest gives of a folder with the files of an inventory.
+func SumOf(v *layout.Inventory) (Sum, error) {
+	all := &lines{}
+	for name, f := range v.Files {
+		rel, err := layout.DecodePath(name)
+		if err != nil {
+			return Sum{}, err
+		}
+		all.add(line{rel, f.Size, f.SHA256})
+	}
+	return all.sum(), nil
+}
+
 func digest(ctx context.Context, path string) (Sum, error) {
 	f, size, errOpen := disk.OpenRaw(path)
 	if errOpen == nil {
