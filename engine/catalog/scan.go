@@ -104,6 +104,7 @@ type scan struct {
 type changes struct {
 	touched map[string]bool // folders with a change in them, or below
 	told    map[string]bool // folders with something in them, or below, that is refused or waits
+	open    map[string]bool // folders that are unread or unconfirmed, or one below is
 	steady  bool            // all was recognised by the rules in force, and no folder has rules of its own
 }
 
@@ -424,9 +425,9 @@ func (s *scan) missing(found []*node) {
 	slices.Sort(s.report.Missing)
 }
 
-// touch notes the folders in or below which something changed, and those that a visit may leave out.
+// touch notes the folders in or below which something changed, those that are open, and those that a visit may not leave out.
 func (c *changes) touch(now tree, rules string) {
-	c.touched, c.told, c.steady = map[string]bool{}, map[string]bool{}, true
+	c.touched, c.told, c.open, c.steady = map[string]bool{}, map[string]bool{}, map[string]bool{}, true
 	for _, n := range now {
 		switch {
 		case n.changed || n.rules == "":
@@ -436,6 +437,9 @@ func (c *changes) touch(now tree, rules string) {
 		}
 		if n.isMarked() || n.rules != rules && n.rules != "" {
 			c.steady = false
+		}
+		if n.state != Present && now.stateAbove(n.path) != Gone {
+			upTo(c.open, n.path)
 		}
 	}
 }
@@ -449,7 +453,7 @@ func upTo(set map[string]bool, path string) {
 
 // isIdle reports whether a visit of a folder below an entry would find nothing to do and nothing to tell.
 func (c *changes) isIdle(path string, e *entry) bool {
-	return c.steady && !e.fresh && !e.moved && !c.touched[path] && !c.told[path]
+	return c.steady && !e.fresh && !e.moved && !c.touched[path] && !c.told[path] && !c.open[path]
 }
 
 // rules names the rules in force, and what else decides of an object.

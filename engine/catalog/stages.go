@@ -140,7 +140,11 @@ func (s *scan) visitFree(ctx context.Context, n *node, rules string, due, again 
 				return nil, err
 			}
 		}
-		if said[e.name].waits != "" { // what became of it is asked once it can be looked into
+		open := e.kind == folder && e.verdict.isObject() && s.open[path]
+		if open && (dirty || e.fresh || e.moved || again || e.item == "") {
+			n.wait(e, "a folder in it is unread, or has entries that are not there and that nobody said are gone")
+		}
+		if open || said[e.name].waits != "" { // what became of it is asked once it can be looked into
 			if e.item != "" && e.moved {
 				s.changed = append(s.changed, object{path: path, in: n, name: e.name, item: e.item, known: true, carried: true})
 			}
