@@ -64,10 +64,16 @@ func (c *whyCmd) Run(ctx context.Context, a *app) error {
 		}
 		for _, d := range x.Deliveries {
 			fmt.Fprintf(a.Out, "  delivery %s\n", screen.Local(d.String()))
+			for _, verb := range deliveryVerbs[d.State] {
+				fmt.Fprintf(a.Out, "    bagpipe delivery %s %s --to %s\n", verb, x.Item.Short(), d.Target)
+			}
 		}
 		return nil
 	})
 }
+
+// deliveryVerbs are what a person may do about a delivery in a state.
+var deliveryVerbs = map[string][]string{layout.DeliveryWaits: {"approve", "refuse"}, layout.DeliveryFailed: {"retry"}, layout.DeliveryUnconfirmed: {"withdraw"}}
 
 // drops says why what has the name of no item is none yet, or else what none said.
 func (c *whyCmd) drops(ctx context.Context, a *app, e *engine.Engine, none error) error {

@@ -109,6 +109,11 @@ func (d DeliveryDetail) String() string {
 		why = d.Sent.Receipt
 	case d.Decision != nil:
 		why = strings.TrimSuffix(d.Decision.What+" by "+d.Decision.By+": "+d.Decision.Text, ": ")
+	case d.State == layout.DeliveryUnconfirmed:
+		why = "no rule wants it any more; it stays there until it is republished or withdrawn"
+	}
+	if d.State == layout.DeliveryWaits {
+		why = strings.TrimSuffix("for a person's approval: "+why, ": ")
 	}
 	line := fmt.Sprintf("to %s: %s since %s, version %d", d.Target, d.State, layout.FormatTime(d.At), d.Version)
 	switch d.State {
