@@ -69,6 +69,7 @@ type besides struct {
 	Unwell     []schedule.Row           `json:"schedulesFailed"`
 	Behind     float64                  `json:"clockBehind,omitzero"` // seconds
 	Deliveries []delivery.Asking        `json:"deliveries"`
+	Republish  string                   `json:"republishing,omitempty"`
 	Offered    []sync.Offered           `json:"offered"`
 	Diverged   []sync.Diverged          `json:"diverged"`
 	Targets    map[layout.Name][]string `json:"targets"`  // what they cannot do
@@ -92,6 +93,10 @@ func besidesOf(ctx context.Context, e *engine.Engine) (b besides, err error) {
 	if err != nil {
 		return b, err
 	}
+	republishing, err := delivery.Republishing(e.Delivery)
+	if err != nil {
+		return b, err
+	}
 	catalogs, err := catalog.Troubled(e.Catalog)
 	if err != nil {
 		return b, err
@@ -105,7 +110,7 @@ func besidesOf(ctx context.Context, e *engine.Engine) (b besides, err error) {
 		diverged, err = sync.Divergences(ctx, e.Ledger)
 	}
 	return besides{append([]schedule.Row{}, due...), append([]schedule.Row{}, unwell...), behind.Seconds(),
-		append([]delivery.Asking{}, asking...), append([]sync.Offered{}, offered...), diverged, e.Fixity.Poor(), catalogs}, err
+		append([]delivery.Asking{}, asking...), republishing, append([]sync.Offered{}, offered...), diverged, e.Fixity.Poor(), catalogs}, err
 }
 
 func (b besides) print(a *app) {
@@ -119,6 +124,9 @@ func (b besides) print(a *app) {
 	a.List("Done with other outputs at two sites", linesOf(b.Diverged, admin.DivergenceText))
 	a.List("Pushed, and not joined", linesOf(b.Offered, offeredLine))
 	listDeliveries(a, b.Deliveries)
+	if b.Republish != "" {
+		a.List("A republication that has not ended", []string{screen.Local(b.Republish)})
+	}
 	var poor []string
 	for _, name := range slices.Sorted(maps.Keys(b.Targets)) {
 		for _, text := range b.Targets[name] {

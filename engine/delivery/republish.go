@@ -115,6 +115,23 @@ func (k *Keeper) Republish(ctx context.Context, told func(phase string)) (done R
 	return k.goOn(ctx, told)
 }
 
+// Republishing tells of a republication that has not ended; "": there is none.
+func Republishing(k *Keeper) (text string, err error) {
+	v, err := k.ledger.Store.Tip()
+	if err != nil {
+		return "", err
+	}
+	p, err := readRepublication(v)
+	if err != nil || p == nil {
+		return "", err
+	}
+	text = fmt.Sprintf("begun %s by %s, phase %s", layout.FormatTime(p.Begun), p.By, p.Phase)
+	if !k.ledger.Seat.MayBeAlive(p.Engine) {
+		text += "; it was cut short, and a run, or bagpipe delivery republish, goes on with it"
+	}
+	return text, nil
+}
+
 // resumeRepublication goes on with what an engine that is gone began.
 func (k *Keeper) resumeRepublication(ctx context.Context) error {
 	v, err := k.ledger.Store.Tip()
