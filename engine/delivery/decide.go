@@ -145,6 +145,7 @@ func takeBack(ctx context.Context, k *Keeper, id layout.ItemID, to layout.Name, 
 			}
 			return nil
 		}
+		d.Version, d.Digest = d.Sent.Version, d.Sent.Digest
 		d.State, d.Sent, d.Due, d.Attempts, d.After, d.Message = layout.DeliveryWithdrawn, nil, false, 0, time.Time{}, ""
 		return nil
 	})

@@ -221,6 +221,9 @@ func (b book) weighed(o *object, name layout.Name, now time.Time) *layout.Delive
 		is = next
 	}
 	is.State = stateOf(was, &is, approve)
+	if was != nil && is.State == layout.DeliveryWithdrawn {
+		is.Version, is.Digest = was.Version, was.Digest // what was taken back
+	}
 	if was != nil && was.State == layout.DeliveryUnconfirmed && is.State != was.State { // tried was to take it back
 		is.Attempts, is.After, is.Message = 0, time.Time{}, ""
 	}
