@@ -127,8 +127,8 @@ func (c Config) checkOutlet() (key string, err error) {
 	if c.Kind == KindCommand && o.Command == "" {
 		return "command", fmt.Errorf("expected a program and its arguments, as [portal-put, --quiet]")
 	}
-	if u, err := url.Parse(o.URL); c.Kind == KindURL && (err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || !strings.Contains(o.URL, "{item}")) {
-		return "url", fmt.Errorf("expected an address with the item in it, as https://HOST/items/{item}")
+	if u, err := url.Parse(o.URL); c.Kind == KindURL && (err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.User != nil || !strings.Contains(o.URL, "{item}") && !strings.Contains(o.URL, "{key}")) {
+		return "url", fmt.Errorf("expected an address with the item or the key in it, as https://HOST/items/{item}")
 	}
 	return "", nil
 }
