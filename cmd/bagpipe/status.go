@@ -174,6 +174,9 @@ func askingLine(d delivery.Asking) string {
 	if d.State == layout.DeliveryUnreadable {
 		return fmt.Sprintf("%s delivered nowhere: %s; list with: bagpipe delivery list --state %s", screen.CountVerb(d.Count, "item is", "items are"), d.Message, d.State)
 	}
+	if d.State == layout.DeliveryDelivered {
+		return fmt.Sprintf("%s: %s, and %s: nothing is taken back from it; list with: bagpipe delivery list --to %s", d.Target, screen.CountVerb(d.Count, "item is there", "items are there"), d.Message, d.Target)
+	}
 	what := screen.CountVerb(d.Count, "item waits for approval", "items wait for approval")
 	if d.State == layout.DeliveryFailed {
 		what = screen.CountVerb(d.Count, "item failed", "items failed")

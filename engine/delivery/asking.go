@@ -19,7 +19,7 @@ import (
 // Asking is how many deliveries to a target wait in one state: for a person, or to be tried again.
 type Asking struct {
 	Target  layout.Name `json:"target"`
-	State   string      `json:"state"` // waits, failed, unreadable, or tried again: ready; unconfirmed where it is to be taken back
+	State   string      `json:"state"` // waits, failed, unreadable, delivered where the settings have the target no more, or tried again: ready; unconfirmed where it is to be taken back
 	Count   int         `json:"deliveries"`
 	Next    time.Time   `json:"next,omitzero"`     // of those tried again, the first
 	Message string      `json:"message,omitempty"` // why that did not go
@@ -92,6 +92,30 @@ func eachOpen(ctx context.Context, k *Keeper, v gitstore.View, see func(*object)
 	})
 }
 
+// askRemoved tells, for each item that it holds or may hold, of a target that the settings have no more: nothing can be taken
+// back from there. All items are looked at where there is such a target.
+func askRemoved(ctx context.Context, k *Keeper, v gitstore.View, tell func(to layout.Name)) error {
+	last, err := lastLook(k.ledger)
+	if err != nil || last == nil {
+		return err
+	}
+	targets := k.settings.Current().Settings.Targets
+	removed := slices.DeleteFunc(last.Held, func(to layout.Name) bool { _, is := targets[string(to)]; return is })
+	if len(removed) == 0 {
+		return nil
+	}
+	var mu sync.Mutex // held while tell is called
+	return visit(ctx, k, v, false, func(o *object) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, to := range removed {
+			if d := o.delivery.Targets[to]; d != nil && d.Sent != nil {
+				tell(to)
+			}
+		}
+	})
+}
+
 // Asked counts the deliveries that wait for a person or are tried again, by target and state.
 // Without an engine's look there are none.
 func Asked(ctx context.Context, k *Keeper) ([]Asking, error) {
@@ -123,6 +147,15 @@ func Asked(ctx context.Context, k *Keeper) ([]Asking, error) {
 		}
 	})
 	if err != nil {
+		return nil, err
+	}
+	if err := askRemoved(ctx, k, v, func(to layout.Name) {
+		key := kind{to, layout.DeliveryDelivered, false}
+		if count[key] == nil {
+			count[key] = &Asking{Target: to, State: layout.DeliveryDelivered, Message: "the target is not below targets: in " + layout.SettingsFile + " any more"}
+		}
+		count[key].Count++
+	}); err != nil {
 		return nil, err
 	}
 	asking := make([]Asking, 0, len(count))

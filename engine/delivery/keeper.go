@@ -35,6 +35,7 @@ type Keeper struct {
 	at   gitstore.Hash
 	open map[layout.ItemID]bool // items that have something to send; false: kept from it as they were last seen
 	asks map[layout.ItemID]bool // items of which a delivery waits for a person
+	held map[layout.Name]bool   // the targets that were sent something
 
 	rules string // the digest of those that all that is ready was held against
 }
@@ -50,13 +51,14 @@ type look struct {
 	Tree string           `json:"tree"`
 	Open []layout.ItemID  `json:"open"`
 	Asks *[]layout.ItemID `json:"asks"` // nil in files of earlier programs: all is looked at anew
+	Held []layout.Name    `json:"held"` // the targets that were sent something
 }
 
 func lookFile(l *ledger.Ledger) string { return l.Path(layout.DeliveryDir + "/look.json") }
 
 // lookAnew forgets the last look: all items are to be looked at.
 func lookAnew(k *Keeper) {
-	k.seen, k.at, k.open, k.asks = true, gitstore.Hash{}, map[layout.ItemID]bool{}, map[layout.ItemID]bool{}
+	k.seen, k.at, k.open, k.asks, k.held = true, gitstore.Hash{}, map[layout.ItemID]bool{}, map[layout.ItemID]bool{}, map[layout.Name]bool{}
 }
 
 // readLook reads where the last look ended; one that cannot be used begins anew.
@@ -80,11 +82,14 @@ func (k *Keeper) readLook() {
 	for _, id := range *l.Asks {
 		k.asks[id] = true
 	}
+	for _, to := range l.Held {
+		k.held[to] = true
+	}
 }
 
 func (k *Keeper) writeLook() error {
 	asks := append([]layout.ItemID{}, slices.Sorted(maps.Keys(k.asks))...)
-	data, err := json.Marshal(look{k.at.String(), slices.Sorted(maps.Keys(k.open)), &asks})
+	data, err := json.Marshal(look{k.at.String(), slices.Sorted(maps.Keys(k.open)), &asks, slices.Sorted(maps.Keys(k.held))})
 	if err != nil {
 		return err
 	}
@@ -146,8 +151,13 @@ func (k *Keeper) weighSince(ctx context.Context, v gitstore.View, since gitstore
 	return changed, err
 }
 
-// noteOpen notes whether an item has something to send, or waits for a person.
+// noteOpen notes whether an item has something to send, or waits for a person, and which targets may hold it.
 func noteOpen(k *Keeper, o *object) {
+	for to, d := range o.delivery.Targets {
+		if d.Sent != nil {
+			k.held[to] = true
+		}
+	}
 	if delete(k.open, o.id); toSend(o) {
 		k.open[o.id] = true
 	}
