@@ -247,14 +247,21 @@ func (fo *Folders) OpenPlace(ctx context.Context, m layout.Manifest, scratch str
 }
 
 // NotCatalogued says that the object in place, which has the inventory v, is not the one that was catalogued, though its stamp is
-// that one's; "" where it is, and where v is of what was packed in the object or a step made of it.
+// that one's; "" where it is. Where v is of what was packed in the object, or a step made of it, its size alone tells.
 func (o Opened) NotCatalogued(m layout.Manifest, v *layout.Inventory) (why string, err error) {
-	if o.Place == "" || o.Content != o.Place {
+	if o.Place == "" {
 		return "", nil
 	}
 	info, err := os.Lstat(o.Place)
 	if err != nil {
 		return "", err
+	}
+	const other = "is not the object that was catalogued: "
+	if info.Mode().IsRegular() && info.Size() != m.Source.Bytes {
+		return fmt.Sprintf(other+"it has %d bytes, and had %d", info.Size(), m.Source.Bytes), nil
+	}
+	if o.Content != o.Place {
+		return "", nil
 	}
 	sum, err := inbox.SumOf(v)
 	if err != nil {
@@ -268,7 +275,7 @@ func (o Opened) NotCatalogued(m layout.Manifest, v *layout.Inventory) (why strin
 	if sum.Digest == m.Source.Digest {
 		return "", nil
 	}
-	return fmt.Sprintf("is not the object that was catalogued: its digest is %s, and was %s", sum.Digest, m.Source.Digest), nil
+	return fmt.Sprintf(other+"its digest is %s, and was %s", sum.Digest, m.Source.Digest), nil
 }
 
 // Close removes what was opened.
