@@ -2,6 +2,8 @@ package catalog
 
 import (
 	"bytes"
+	"fmt"
+	"io/fs"
 	"reflect"
 	"slices"
 	"strings"
@@ -101,6 +103,45 @@ func TestFoldersToVisit(t *testing.T) {
 		}
 		if s.isIdle("d", &entry{kind: folder, fresh: true}) || s.isIdle("d", &entry{kind: folder, moved: true}) {
 			t.Errorf("%s: a folder that is new, or was moved, is left out", name)
+		}
+	}
+}
+
+// files is a reader of a record.
+type files map[string][]byte
+
+func (f files) ReadFile(path string) ([]byte, error) {
+	if data, is := f[path]; is {
+		return data, nil
+	}
+	return nil, fs.ErrNotExist
+}
+
+// A page that a push made a copy of another has no name twice; what another kind replaced is read behind that.
+func TestAPageIsOfItsNames(t *testing.T) {
+	n, record := &node{state: Present, rules: "r"}, files{}
+	for i := range pageMost + 1 {
+		n.entries = append(n.entries, entry{name: fmt.Sprintf("%05d", i), verdict: yes})
+	}
+	n.entries = append(n.entries, entry{name: "z", kind: link}, entry{name: "z", item: "eff34a5f4d1e6b7", gone: true, replaced: true})
+	for name, data := range n.files() {
+		record[treeDir("c")+"/"+name] = data
+	}
+	got, err := readNode(record, "c", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got.entries, n.entries) {
+		t.Errorf("%d entries are read of %d", len(got.entries), len(n.entries))
+	}
+	record[treeDir("c")+"/"+pageFile(1)] = record[treeDir("c")+"/"+pageFile(0)]
+	got, err = readNode(record, "c", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, e := range got.entries {
+		if pageOf(e.name, 2) != 0 && !e.replaced || i > 0 && !e.replaced && e.name == got.entries[i-1].name {
+			t.Errorf("%s is read of another's page, or twice", e.name)
 		}
 	}
 }

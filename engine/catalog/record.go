@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io/fs"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -312,6 +313,10 @@ func readNode(r gitstore.Reader, catalog layout.Name, path string) (*node, error
 			return nil, err
 		}
 		if page != nil {
+			maps.DeleteFunc(page.Entries, func(coded, _ string) bool { // of another page, as a push has it
+				name, err := layout.DecodePath(coded)
+				return err == nil && pageOf(name, n.pages) != i
+			})
 			parts = append(parts, page)
 		}
 	}

@@ -158,6 +158,9 @@ func (s *scan) visitFree(ctx context.Context, n *node, rules string, due, again 
 			continue
 		}
 		o := object{path: path, in: n, name: e.name, item: e.item, workflow: said[e.name].workflow}
+		if e.item == "" && n.state != Present && !e.fresh { // it may not be there
+			continue
+		}
 		var stands layout.ItemID
 		if e.item == "" {
 			if stands, err = standing(ctx, s, n, path); err != nil {
