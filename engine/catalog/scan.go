@@ -387,8 +387,9 @@ func outermost(dirs []string) (out []string) {
 	return out
 }
 
+// walker makes a walk. Where the records may be others than the last scan's it lists all: they may lack what a folder has.
 func (s *scan) walker(device string) *walk {
-	return &walk{place: place{s.cat.Root, device, s.home}, old: s.old, trusting: s.cat.Trusting(), shallow: s.o.Shallow, racy: s.k.Racy,
+	return &walk{place: place{s.cat.Root, device, s.home}, old: s.old, trusting: s.cat.Trusting(), shallow: s.o.Shallow && s.complete, racy: s.k.Racy,
 		listed: func(folders, entries int) { s.tell("list", folders, entries) }}
 }
 
