@@ -78,6 +78,9 @@ func (fo *Folders) PlaceChanged(ctx context.Context, m layout.Manifest) (why str
 	if errors.Is(err, fs.ErrNotExist) {
 		return NotThere, nil
 	}
+	if errors.Is(err, errMounted) {
+		return "has a folder in it on which another file system is mounted", nil
+	}
 	if err == nil && stamp != m.Source.Place.Stamp {
 		why = "has changed since it was catalogued"
 	}
@@ -138,6 +141,16 @@ func SaysGone(message string) bool {
 	return strings.Contains(message, goneFrom) || strings.Contains(message, noCatalog)
 }
 
+// errMounted is what StampPlace says of a folder on which another file system is mounted: that is no part of the object.
+var errMounted = errors.New("another file system is mounted on a folder in it")
+
+// isMount reports whether something is mounted on a folder; before Linux 5.8 none is known to be.
+func isMount(dir string) bool {
+	var st unix.Statx_t
+	err := unix.Statx(unix.AT_FDCWD, dir, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT, 0, &st)
+	return err == nil && st.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0
+}
+
 // StampPlace is the state of an object: name, type, size, inode, modification and change time
 // of all in it; of its top, which may be moved, neither name nor change time. With trusting it
 // is names, types, sizes and modification times alone.
@@ -164,7 +177,9 @@ func StampPlace(ctx context.Context, object string, trusting bool) (string, erro
 		}
 		st := *info.Sys().(*syscall.Stat_t)
 		if info.IsDir() {
-			st.Size = 0
+			if st.Size = 0; isMount(at) {
+				return errMounted
+			}
 		}
 		changed := time.Unix(st.Ctim.Unix()).UnixNano()
 		if trusting {

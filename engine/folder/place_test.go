@@ -1,12 +1,34 @@
 package folder
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
+
+// What is mounted on a folder in an object is not read as a part of it.
+func TestNoStampOverAMount(t *testing.T) {
+	dir := t.TempDir()
+	in := filepath.Join(dir, "in")
+	if err := os.Mkdir(in, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := StampPlace(t.Context(), dir, true); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount(t.TempDir(), in, "", unix.MS_BIND, ""); err != nil {
+		t.Skipf("cannot mount: %v", err)
+	}
+	t.Cleanup(func() { unix.Unmount(in, unix.MNT_DETACH) })
+	if _, err := StampPlace(t.Context(), dir, true); !errors.Is(err, errMounted) {
+		t.Errorf("StampPlace = %v, want %v", err, errMounted)
+	}
+}
 
 // What a catalog knows of a file that it listed is enough to tell its stamp, and whether the file is
 // another one since.
