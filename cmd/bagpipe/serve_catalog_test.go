@@ -40,7 +40,7 @@ func TestFilesOfACatalogAreSent(t *testing.T) {
 		}
 	}
 	b.must(os.Rename(filepath.Join(b.top, "photos"), filepath.Join(b.top, "away")))
-	says(one, 503, "is it mounted?")
+	says(one, 503, "its root cannot be read")
 	b.must(os.Rename(filepath.Join(b.top, "away"), filepath.Join(b.top, "photos")))
 	b.write("photos/two.txt", "other\n")
 	says("/api/v1/items/two.txt/files/two.txt", 409, "has changed since it was catalogued")

@@ -127,7 +127,7 @@ func Republishing(k *Keeper) (text string, err error) {
 	}
 	text = fmt.Sprintf("begun %s by %s, phase %s", layout.FormatTime(p.Begun), p.By, p.Phase)
 	if !k.ledger.Seat.MayBeAlive(p.Engine) {
-		text += "; it was cut short, and a run, or bagpipe delivery republish, goes on with it"
+		text += "; it was cut short, and the next run goes on with it"
 	}
 	return text, nil
 }
