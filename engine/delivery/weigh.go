@@ -1,12 +1,10 @@
 package delivery
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -99,31 +97,31 @@ func (o *object) digest(to layout.Name, c target.Config) string {
 	if inventory != "" && format == target.FormatBag {
 		return inventory
 	}
-	return ledger.DigestOf(describing(o.manifest))
+	return describing(o.manifest)
 }
 
-// describing leaves out of a manifest what does not describe the object, and changes without it: how it was recognised, its lane, its
+// undescribing are members of a manifest that do not describe the object, and change without it: how it was recognised, its lane, its
 // originals, and when, by which rule and with which stamp it was found.
-func describing(manifest []byte) []byte {
-	var m map[string]any
-	d := json.NewDecoder(bytes.NewReader(manifest))
-	d.UseNumber()
-	if d.Decode(&m) != nil {
-		return manifest
+var undescribing = map[string]bool{"lane": true, "originals": true, "recognition": true, "source.rule": true, "source.taken": true, "source.place.stamp": true}
+
+// describing is the digest of what describes the object in a manifest.
+func describing(manifest []byte) string {
+	h := sha256.New()
+	var add func(at string, members gjson.Result)
+	add = func(at string, members gjson.Result) {
+		members.ForEach(func(key, value gjson.Result) bool {
+			switch path := at + key.Str; {
+			case undescribing[path]:
+			case path == "source", path == "source.place":
+				add(path+".", value)
+			default:
+				fmt.Fprintf(h, "%s\x00%s\n", path, value.Raw)
+			}
+			return true
+		})
 	}
-	source, _ := m["source"].(map[string]any)
-	place, _ := source["place"].(map[string]any)
-	for _, left := range []struct {
-		of   map[string]any
-		name string
-	}{{m, "lane"}, {m, "originals"}, {m, "recognition"}, {source, "rule"}, {source, "taken"}, {place, "stamp"}} {
-		delete(left.of, left.name)
-	}
-	rest, err := json.Marshal(m)
-	if err != nil {
-		return manifest
-	}
-	return rest
+	add("", gjson.ParseBytes(manifest))
+	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
 // first is the rule that decides of a target; nil: none fits, or there is no such target. approve: it
