@@ -45,6 +45,11 @@ const (
 	AccessDir     = "access"
 )
 
+// KeptDirs are the folders of a workspace that its engine alone writes to.
+func KeptDirs() []string {
+	return []string{RepositoryDir, ItemsDir, IntakeDir, RejectedDir, StateDir}
+}
+
 // Files and folders of one item, relative to its folder.
 const (
 	ManifestJSON  = "manifest.json"

@@ -218,7 +218,7 @@ func (s *scan) tellReading(undone []object) {
 }
 
 func (s *scan) inPlace(o object) intake.InPlace {
-	return intake.InPlace{Item: o.item, Catalog: s.cat, Path: o.path, Workflow: o.workflow, New: o.fresh, Seen: s.shelves, Told: o.told, Anew: o.anew, Same: o.same, Away: o.carried}
+	return intake.InPlace{Item: o.item, Catalog: s.cat, Path: o.path, Workflow: o.workflow, New: o.fresh, Seen: s.shelves, Told: o.told, Anew: o.anew, Same: o.same, Carried: o.carried}
 }
 
 func (s *scan) register(ctx context.Context, o object) error {

@@ -88,7 +88,7 @@ func inodeOf(st *unix.Stat_t) inode { return inode{uint64(st.Dev), st.Ino} }
 // homeOf gives the folders of a workspace in which no catalog has anything, with what they are called.
 func homeOf(workspace string) (map[inode]string, error) {
 	home := map[inode]string{}
-	for _, dir := range []string{"", layout.RepositoryDir, layout.ItemsDir, layout.InboxDir, layout.IntakeDir, layout.RejectedDir, layout.StateDir} {
+	for _, dir := range append(layout.KeptDirs(), "", layout.InboxDir) {
 		path := filepath.Join(workspace, dir)
 		var st unix.Stat_t
 		if err := unix.Stat(path, &st); errors.Is(err, unix.ENOENT) {

@@ -85,7 +85,7 @@ func (d *Doctor) all(about, state, good string, bad []string) {
 
 func (d *Doctor) account() {
 	of := map[string][]string{} // folders by their owner
-	for _, dir := range []string{layout.RepositoryDir, layout.ItemsDir, layout.IntakeDir, layout.RejectedDir, layout.StateDir} {
+	for _, dir := range layout.KeptDirs() {
 		owner, err := disk.ForeignOwner(d.ledger.Path(dir))
 		if err == nil && owner != "" {
 			of[owner] = append(of[owner], dir)

@@ -35,12 +35,12 @@ type InPlace struct {
 	Path     string // below the catalog's root
 	Workflow string // that it was recognised for, "": the catalog's
 
-	New  bool              // Item is a new identifier: no item has it
-	Anew bool              // other rules are in force than it was recognised by: its item says what they say
-	Same bool              // it is as it was catalogued: it is read only where its item says otherwise
-	Away bool              // it lies here, and cannot be looked into
-	Seen *recognise.Survey // by which the object was recognised; nil: none
-	Told *Told             // what it recognised; nil: that is not known
+	New     bool              // Item is a new identifier: no item has it
+	Anew    bool              // other rules are in force than it was recognised by: its item says what they say
+	Same    bool              // it is as it was catalogued: it is read only where its item says otherwise
+	Carried bool              // it lies here now, and cannot be looked into
+	Seen    *recognise.Survey // by which the object was recognised; nil: none
+	Told    *Told             // what it recognised; nil: that is not known
 }
 
 // Told is what the rules said of an object, a file, while it was this large, had this inode, and was
@@ -186,7 +186,7 @@ type Refreshed struct {
 // record says so from now on. A *inbox.WaitsError leaves it to the next scan.
 func (in *Intake) RefreshInPlace(ctx context.Context, o InPlace) (is Refreshed, err error) {
 	a := &admitting{Intake: in, who: in.registrar}
-	if o.Away {
+	if o.Carried {
 		return is, carry(ctx, a, o)
 	}
 	d, err := asCatalogued(ctx, a, o)

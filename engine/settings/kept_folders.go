@@ -9,7 +9,7 @@ import (
 
 // keptBy are the folders of the workspace root that its engine alone writes to.
 func keptBy(root string) (dirs []string) {
-	for _, dir := range []string{layout.RepositoryDir, layout.ItemsDir, layout.IntakeDir, layout.RejectedDir, layout.StateDir} {
+	for _, dir := range layout.KeptDirs() {
 		dirs = append(dirs, filepath.Join(root, dir))
 	}
 	return dirs
