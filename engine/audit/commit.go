@@ -95,8 +95,14 @@ func (c *committed) changed() (pinned map[string][]byte, err error) {
 			return err
 		}
 		id, rest, ok := layout.ItemOfPath(f.Path)
+		var was []byte
+		if ok && rest == layout.DeliveryJSON {
+			if was, err = c.read.Blob(f, f.Was); err != nil {
+				return err
+			}
+		}
 		switch {
-		case ok && ledger.IsJudged(rest, data):
+		case ok && ledger.IsJudged(rest, was, data):
 			c.items = append(c.items, id)
 		case ok:
 		case strings.HasPrefix(f.Path, layout.PinnedDir+"/"):

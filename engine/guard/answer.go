@@ -122,7 +122,7 @@ func (a *answer) change(ctx context.Context, r gitstore.Reader) (*gitstore.Chang
 	if err != nil {
 		return nil, err
 	}
-	lost, err := lostDeliveries(g.ledger.Store.At, cmp.Or(v.want.at, v.want.beside), r, a.id, now)
+	untrue, err := untrueDeliveries(g.ledger.Store.At, cmp.Or(v.want.at, v.want.beside), r, a.id, now)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ func (a *answer) change(ctx context.Context, r gitstore.Reader) (*gitstore.Chang
 		}
 		a.text = strings.TrimSuffix(a.text, ".") + ": it comes too late: " + err.Error()
 	}
-	if len(breaches)+len(unfounded)+len(lost) == 0 && (!v.stays() || x.Answered(last)) {
+	if len(breaches)+len(unfounded)+len(untrue.what) == 0 && (!v.stays() || x.Answered(last)) {
 		return nil, nil
 	}
 	who := g.ledger.ByEngine()
@@ -151,8 +151,8 @@ func (a *answer) change(ctx context.Context, r gitstore.Reader) (*gitstore.Chang
 	files := now.Changes(a.id, mended)
 	if now.Absent() || now.Retired != (layout.Standing{}) {
 		err = g.bringBack(r, a.id, v.want, a.want, files)
-	} else if len(lost) > 0 {
-		err = g.besides(r, a.id, v.want, a.want, files)
+	} else if len(untrue.what) > 0 {
+		files[layout.ItemDir(a.id)+"/"+layout.DeliveryJSON] = untrue.was
 	}
 	return &gitstore.Change{Files: files, Author: who.Author, Message: v.message(a.id, mended, a.text, who.Agent)}, err
 }

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -10,29 +11,31 @@ import (
 	"bagpipe/layout"
 )
 
-// lostDeliveries says so where what is known of an item's deliveries stood at a commit, and does not
-// at view, or cannot be used there, though the item stands. What could not be used before may go.
-func lostDeliveries(at func(gitstore.Hash) (gitstore.View, error), commit gitstore.Hash, view gitstore.Reader, id layout.ItemID, now ledger.Records) ([]string, error) {
+// untrueDelivery is what was done to an item's delivery.json, which was other bytes; nil: there was none.
+type untrueDelivery struct {
+	what []string
+	was  []byte
+}
+
+// untrueDeliveries holds what is known of an item's deliveries at view against what it was at a commit.
+func untrueDeliveries(at func(gitstore.Hash) (gitstore.View, error), commit gitstore.Hash, view gitstore.Reader, id layout.ItemID, now ledger.Records) (u untrueDelivery, err error) {
 	if commit.IsZero() || now.Absent() || now.Retired != (layout.Standing{}) || tombstone(now.Manifest) != nil {
-		return nil, nil
+		return u, nil
 	}
 	before, err := at(commit)
 	if err != nil {
-		return nil, err
+		return u, err
 	}
 	p := layout.ItemDir(id) + "/" + layout.DeliveryJSON
 	was, errWas := ledger.ReadOptional(before, p)
 	is, errIs := ledger.ReadOptional(view, p)
-	if err := errors.Join(errWas, errIs); err != nil || was == nil || ledger.Unusable(layout.DeliveryJSON, was) != nil {
-		return nil, err
+	if err := errors.Join(errWas, errIs); err != nil || bytes.Equal(was, is) && (was == nil) == (is == nil) {
+		return u, err
 	}
-	if is == nil {
-		return []string{"removed " + layout.DeliveryJSON}, nil
+	if what := ledger.UntrueDelivery(was, is); what != "" {
+		u.what, u.was = []string{what}, was
 	}
-	if wrong := ledger.Unusable(layout.DeliveryJSON, is); wrong != nil {
-		return []string{"left a record that cannot be used: " + wrong.Error()}, nil
-	}
-	return nil, nil
+	return u, nil
 }
 
 // LeadsTo reports whether the commit in which an item's records last stood leads to another.

@@ -14,7 +14,8 @@
 //     change only together with a step that completed;
 //   - inventory.json by the digest in the manifest;
 //   - deposits.json by the copies on targets that it had: none may go;
-//   - delivery.json, but in a merge, by whether it can be read: one that could may not go;
+//   - delivery.json, but in a merge, by whether it can be read, and by ledger.UntrueDelivery: what a
+//     target holds changes by an engine that said before that it is at it;
 //   - a pinned definition by the digest that is its name;
 //   - a retired item by the records that last stood: they are those it had, in a commit that
 //     leads there, and finished. Who takes its line away removes the item.

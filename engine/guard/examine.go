@@ -231,7 +231,10 @@ func (x *examiner) item(ctx context.Context, c gitstore.Commit, main gitstore.Ha
 	case len(l.what) > 0 && (l.now.Absent() || l.now.Retired != layout.Standing{}) && len(others) == 0: // kept by name: there may be very many
 		next.want = want
 	case len(l.what) > 0:
-		next.want = version{files: l.mended, beside: cmp.Or(want.at, want.beside)}
+		next.want = version{files: l.mended, beside: c.Hash}
+		if l.untrue || l.now.Absent() || l.now.Retired != (layout.Standing{}) {
+			next.want.beside = cmp.Or(want.at, want.beside)
+		}
 	}
 	if len(l.what) > 0 {
 		b := breach{commit: c, what: l.what}

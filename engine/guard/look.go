@@ -39,14 +39,16 @@ func (x *looker) changed(ctx context.Context, from, to gitstore.Hash) (items map
 	}
 	err = x.read.Diff(before, now, func(d gitstore.Difference) error {
 		if id, rest, ok := layout.ItemOfPath(d.Path); ok {
-			var data []byte
+			var was, is []byte
 			if rest == layout.DeliveryJSON {
-				var err error
-				if data, err = x.read.Blob(d, d.Is); err != nil {
+				var errWas, errIs error
+				was, errWas = x.read.Blob(d, d.Was)
+				is, errIs = x.read.Blob(d, d.Is)
+				if err := errors.Join(errWas, errIs); err != nil {
 					return err
 				}
 			}
-			if ledger.IsJudged(rest, data) {
+			if ledger.IsJudged(rest, was, is) {
 				items[id] = true
 			}
 		}
@@ -71,6 +73,7 @@ type looked struct {
 	mended            ledger.Records // now, as it may be
 	what              []string       // the breaches
 	misstates         bool           // they are of the records' own statements
+	untrue            bool           // one is of its deliveries
 	unclaimed, forged []string       // attempts that nobody made
 }
 
@@ -95,12 +98,12 @@ func (x *looker) look(ctx context.Context, c gitstore.Commit, main gitstore.Hash
 		l.mended, l.what = l.before, []string{stray}
 		l.mended.Retired = layout.Standing{}
 	}
-	if len(others) == 0 {
-		lost, err := lostDeliveries(x.view, cmp.Or(want.at, want.beside, main), view, id, l.now)
+	if len(others) == 0 && !l.before.Absent() && l.before.Retired == (layout.Standing{}) {
+		untrue, err := untrueDeliveries(x.view, cmp.Or(want.at, want.beside, main), view, id, l.now)
 		if err != nil {
 			return l, err
 		}
-		l.what = append(l.what, lost...)
+		l.what, l.untrue = append(l.what, untrue.what...), len(untrue.what) > 0
 	}
 	unfounded, err := disposals(ctx, x.g.ledger, view, id, l.before, &l.mended, plans)
 	if err != nil {

@@ -52,19 +52,10 @@ func retiredCopies(v gitstore.View, visit func(path string) error) error {
 	})
 }
 
-// IsJudged reports whether a change of a file of an item to data is held against what it was: of a record,
-// and the removal of what is known of deliveries, or what makes that unusable. nil: it is gone.
-func IsJudged(rest string, data []byte) bool {
-	return IsRecord(rest) || rest == layout.DeliveryJSON && (data == nil || Unusable(rest, data) != nil)
-}
-
-// Unusable says what is wrong with a file that is there beside an item's records; nil: nothing that is judged.
-func Unusable(name string, data []byte) error {
-	if name != layout.DeliveryJSON || data == nil {
-		return nil
-	}
-	_, err := layout.DecodeDeliveries(data)
-	return err
+// IsJudged reports whether a change of a file of an item from was to is is held against what it was: of a record, and
+// of what is known of deliveries where it is untrue. nil: it is not there.
+func IsJudged(rest string, was, is []byte) bool {
+	return IsRecord(rest) || rest == layout.DeliveryJSON && UntrueDelivery(was, is) != ""
 }
 
 // ReadRetired reads the line of a retired item; zero: there is none. A file that cannot be read
@@ -191,7 +182,7 @@ func Retirement(r gitstore.Reader, v gitstore.View, m layout.Manifest) (map[stri
 }
 
 // Beside adds to files, which are to change r, what stood beside an item's records at v, or last
-// stood where it was retired there; files that are there already stay, unless they are unusable.
+// stood where it was retired there; files that are there already stay.
 func Beside(l *Ledger, v gitstore.View, retired bool, r gitstore.Reader, id layout.ItemID, files map[string][]byte) error {
 	if retired {
 		last, ok, err := Stood(l, v, id)
@@ -210,7 +201,7 @@ func Beside(l *Ledger, v gitstore.View, retired bool, r gitstore.Reader, id layo
 		if err != nil {
 			return err
 		}
-		if _, set := files[p]; !set && was != nil && (is == nil || Unusable(name, is) != nil) {
+		if _, set := files[p]; !set && was != nil && is == nil {
 			files[p] = was
 		}
 	}
