@@ -17,7 +17,7 @@
 //	  },
 //	  "folder": "2026-11-20T10:00:00.5Z 1234500",   modification time, inode
 //	  "pages": 2,                       where there is more than one
-//	  "replaced": {"sub": ["gone file yes …"]},   another kind has the name now; none: of no entry
+//	  "replaced": {"sub": ["gone file yes …"]},   another has the name now; none: of no entry
 //	  "rules": "5c1e9a70…",             by which the entries were recognised; none: they were not
 //	  "schema": 1,
 //	  "state": "present",
@@ -30,7 +30,7 @@
 // Verdicts are unknown, yes, maybe and no, as recognition has them, and part: of the object
 // that a folder above is. Of refused, an object that cannot be an item, the item that it was, or -,
 // and the reason stand behind the inode; what is in it stays part of it. An entry that is gone is kept while it, or what was below it, may be
-// an item; what is below a gone folder is gone by that. Where an entry of another kind has its name now,
+// an item; what is below a gone folder is gone by that. Where an entry of another kind, or one that moved there, has its name now,
 // it is replaced, and what is known of it stands aside for its return; a program that knows of none forgets it.
 //
 // An entry that could not be looked into stays what it was, and waits: each scan asks anew, until it can be. A

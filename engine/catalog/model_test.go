@@ -26,6 +26,7 @@ import (
 	"bagpipe/layout"
 	"bagpipe/steps"
 
+	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 )
 
@@ -77,10 +78,16 @@ func (w *world) must(err error) {
 
 func (w *world) at(path string) string { return filepath.Join(w.dir, path) }
 
-// name is one that was never used.
+// name is one that was never used, or one of a few, which another file may have, or may have had.
 func (w *world) name(dir string) string {
 	w.n++
-	return filepath.Join(dir, fmt.Sprintf("n%d.dat", w.n))
+	return filepath.Join(dir, fmt.Sprintf("n%d.dat", rapid.SampledFrom([]int{w.n, w.n, -1, -2}).Draw(w.t, "name")))
+}
+
+// folder is such a name at the root.
+func (w *world) folder() string {
+	w.n++
+	return fmt.Sprintf("d%d", rapid.SampledFrom([]int{w.n, w.n, -1, -2}).Draw(w.t, "name of a folder"))
 }
 
 func (w *world) dirs() (all []string) {
@@ -106,13 +113,14 @@ func (w *world) pick() (string, *thing) {
 func (w *world) create(*rapid.T) {
 	dir := rapid.SampledFrom(w.dirs()).Draw(w.t, "in")
 	if rapid.Bool().Draw(w.t, "new folder") {
-		w.n++
-		dir = filepath.Join(dir, fmt.Sprintf("d%d", w.n))
-		w.must(os.Mkdir(w.at(dir), 0o755))
+		dir = filepath.Join(dir, w.folder())
+		w.must(os.MkdirAll(w.at(dir), 0o755))
 	}
 	name := w.name(dir)
-	w.must(os.WriteFile(w.at(name), []byte(fmt.Sprintf("%06d", w.n)), 0o644))
-	w.held[name] = &thing{}
+	if w.held[name] == nil {
+		w.must(os.WriteFile(w.at(name), []byte(fmt.Sprintf("%06d", w.n)), 0o644))
+		w.held[name] = &thing{}
+	}
 }
 
 // write changes a file in place; hidden, with its size and its time kept.
@@ -144,9 +152,35 @@ func (w *world) rename(*rapid.T) {
 		return
 	}
 	to := w.name(rapid.SampledFrom(w.dirs()).Draw(w.t, "to"))
+	if to == name || w.held[to] != nil && w.held[to].linked {
+		return // a rename on another name of the same file does nothing
+	}
 	w.must(os.Rename(w.at(name), w.at(to)))
 	delete(w.held, name)
 	w.held[to], f.moved = f, true
+}
+
+// swap gives two files each other's names.
+func (w *world) swap(*rapid.T) {
+	a, f := w.pick()
+	b, g := w.pick()
+	if a == b || f.linked || g.linked {
+		return
+	}
+	w.must(unix.Renameat2(unix.AT_FDCWD, w.at(a), unix.AT_FDCWD, w.at(b), unix.RENAME_EXCHANGE))
+	w.held[a], w.held[b], f.moved, g.moved = g, f, true, true
+}
+
+// save writes a file as programs do that put a new one in its place.
+func (w *world) save(*rapid.T) {
+	name, f := w.pick()
+	if f == nil || f.linked {
+		return
+	}
+	w.n++
+	w.must(os.WriteFile(w.at(name)+".part", []byte(fmt.Sprintf("%06d", w.n)), 0o644))
+	w.must(os.Rename(w.at(name)+".part", w.at(name)))
+	f.written = true
 }
 
 func (w *world) renameFolder(*rapid.T) {
@@ -155,9 +189,14 @@ func (w *world) renameFolder(*rapid.T) {
 		return
 	}
 	from := rapid.SampledFrom(all).Draw(w.t, "folder")
-	w.n++
-	to := fmt.Sprintf("d%d", w.n)
+	to := w.folder()
+	if _, err := os.Lstat(w.at(to)); err == nil {
+		return
+	}
 	w.must(os.Rename(w.at(from), w.at(to)))
+	if rapid.Bool().Draw(w.t, "another in its place") {
+		w.must(os.Mkdir(w.at(from), 0o755))
+	}
 	for name, f := range maps.Clone(w.held) {
 		if rest, below := strings.CutPrefix(name, from+"/"); below {
 			delete(w.held, name)
@@ -184,6 +223,9 @@ func (w *world) hardLink(*rapid.T) {
 		return
 	}
 	to := w.name(rapid.SampledFrom(w.dirs()).Draw(w.t, "to"))
+	if w.held[to] != nil {
+		return
+	}
 	w.must(os.Link(w.at(name), w.at(to)))
 	f.linked = true
 	w.held[to] = &thing{linked: true}
@@ -196,7 +238,7 @@ func (w *world) during(*rapid.T) {
 		_, err := w.e.Catalog.Scan(context.Background(), "c", catalog.Options{AcceptGone: true})
 		ended <- err
 	}()
-	acts := []func(*rapid.T){w.create, w.write, w.rename, w.rename, w.renameFolder, w.remove}
+	acts := []func(*rapid.T){w.create, w.write, w.save, w.rename, w.rename, w.swap, w.renameFolder, w.remove}
 	for range rapid.IntRange(1, 6).Draw(w.t, "acts") {
 		acts[rapid.IntRange(0, len(acts)-1).Draw(w.t, "act")](w.t)
 	}
@@ -321,7 +363,7 @@ func TestScanAgainstAModel(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := newWorld(r)
 		acts := map[string]func(*rapid.T){"create": w.create, "write": w.write, "touch": w.touch, "rename": w.rename, "renameFolder": w.renameFolder,
-			"remove": w.remove, "link": w.link, "hardLink": w.hardLink, "during": w.during, "forget": w.forget, "unmount": w.unmount, "interrupted": w.interrupted, "scan": w.scan}
+			"swap": w.swap, "save": w.save, "remove": w.remove, "link": w.link, "hardLink": w.hardLink, "during": w.during, "forget": w.forget, "unmount": w.unmount, "interrupted": w.interrupted, "scan": w.scan}
 		names := slices.Sorted(maps.Keys(acts))
 		for range rapid.IntRange(5, 40).Draw(r, "acts") {
 			acts[rapid.SampledFrom(names).Draw(r, "act")](r)

@@ -3,6 +3,7 @@ package catalog_test
 import (
 	"context"
 	"os"
+	"os/exec"
 	"testing"
 	"time"
 
@@ -130,6 +131,79 @@ func TestWhatIsGoneMovesWithItsFolder(t *testing.T) {
 		}
 		if again := scan(); again.Records != 0 {
 			r.Errorf("one scan more: %+v", again)
+		}
+	})
+}
+
+// A folder, or a file, whose name another has since goes on as its item where it is, and the other is a new one; so
+// with two that have each other's names, and with what moves on the name of one that is gone.
+func TestNamesThatOthersHave(t *testing.T) {
+	check(t, 1)
+	rapid.Check(t, func(r *rapid.T) {
+		w := newWorld(r)
+		bag := func(name, text string) {
+			w.must(os.MkdirAll(w.at(name+"/data"), 0o755))
+			w.must(os.WriteFile(w.at(name+"/bagit.txt"), []byte(bagDeclaration), 0o644))
+			w.must(os.WriteFile(w.at(name+"/data/a.txt"), []byte(text), 0o644))
+		}
+		rename := func(from, to string) { w.must(os.Rename(w.at(from), w.at(to))) }
+		items := func() map[string]layout.ItemID {
+			_, err := w.e.Catalog.Scan(context.Background(), "c", catalog.Options{AcceptGone: true})
+			w.must(err)
+			w.versions()
+			all := map[string]layout.ItemID{}
+			w.must(w.e.Catalog.Entries("c", catalog.Which{All: true}, func(e catalog.Entry) {
+				if e.Item != "" && e.State == catalog.Present {
+					all[e.Path] = e.Item
+				}
+			}))
+			return all
+		}
+		bag("cur", "one")
+		w.must(os.WriteFile(w.at("a.dat"), []byte("a"), 0o644))
+		w.must(os.WriteFile(w.at("b.dat"), []byte("bb"), 0o644))
+		first := items()
+
+		rename("cur", "2024")
+		bag("cur", "another")
+		rename("a.dat", "old.dat")
+		w.must(os.WriteFile(w.at("a.dat"), []byte("aaa"), 0o644))
+		second := items()
+		if second["2024"] != first["cur"] || second["cur"] == first["cur"] || second["old.dat"] != first["a.dat"] || second["a.dat"] == first["a.dat"] || len(second) != 5 {
+			r.Errorf("first %v, then %v", first, second)
+		}
+
+		rename("cur", "t")
+		rename("2024", "cur")
+		rename("t", "2024")
+		third := items()
+		if third["cur"] != first["cur"] || third["2024"] != second["cur"] || len(third) != 5 {
+			r.Errorf("then %v, and with each other's names %v", second, third)
+		}
+
+		w.must(os.Remove(w.at("a.dat")))
+		items()
+		rename("b.dat", "a.dat")
+		if fourth := items(); fourth["a.dat"] != first["b.dat"] {
+			r.Errorf("what moved on the name of one that was gone: %v, and then %v", third, fourth)
+		}
+
+		// As a backup is put back: other inodes, the same times.
+		for _, name := range []string{"cur", "2024"} {
+			out, err := exec.Command("cp", "-a", w.at(name), w.at(name)+".t").CombinedOutput()
+			if err != nil {
+				r.Fatalf("%s", out)
+			}
+			w.must(os.RemoveAll(w.at(name)))
+			rename(name+".t", name)
+		}
+		if fifth := items(); fifth["cur"] != third["cur"] || fifth["2024"] != third["2024"] {
+			r.Errorf("what was put back: %v, and then %v", third, fifth)
+		}
+		for id, m := range w.was {
+			if m.Version != 1 {
+				r.Errorf("item %s is at version %d, and nothing was written", id, m.Version)
+			}
 		}
 	})
 }

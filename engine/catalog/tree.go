@@ -52,12 +52,12 @@ type entry struct {
 	verdict      verdict
 	gone         bool
 	waits        bool // it could not be looked into: its folder says why
-	replaced     bool // an entry of another kind has its name now, and stands before it
+	replaced     bool // an entry of another kind, or another object, has its name now, and stands before it
 
 	fresh bool // it is new, or another than its record says
 	moved bool // it was elsewhere
 	lost  bool // it is not there, and nothing is decided yet
-	back  bool // it was gone
+	back  bool // it was gone; of a replaced one: what has its name may be it, written anew
 }
 
 // States of a folder.
@@ -115,6 +115,43 @@ func (e *entry) replace() {
 		e.verdict = unknown
 	}
 }
+
+// mayBeElsewhere reports whether an entry that had the name of another, of its kind, may have moved. A file of the same
+// size and time is it, as copied back: its inode may be any other's by now.
+func (e *entry) mayBeElsewhere(now *entry) bool {
+	switch {
+	case e.inode == now.inode || e.kind != file && e.kind != folder:
+		return false
+	case e.kind == folder:
+		return !e.gone && !e.replaced
+	}
+	return e.item != "" && (e.size != now.size || e.mtime != now.mtime)
+}
+
+// reunite has what has the name of an entry that is nowhere else be that one, written anew, and reports whether there was any. only
+// says of which; nil: of all.
+func (n *node) reunite(only func(*entry) bool) (any bool) {
+	for i := range n.all() {
+		was := &n.all()[i]
+		if !was.replaced || !was.back || only != nil && !only(was) {
+			continue
+		}
+		was.back = false
+		e := n.find(was.name)
+		if e.fresh && !e.moved && e.item == "" {
+			e.verdict, e.item, e.waits, e.back = was.verdict, was.item, was.waits, was.gone
+			was.gone, was.lost, any = true, true, true
+			continue
+		}
+		if was.waits = false; was.verdict == refused { // the reasons are kept by names
+			was.verdict = unknown
+		}
+	}
+	return any
+}
+
+// isReunited reports whether another entry is this one, which is forgotten.
+func (e *entry) isReunited() bool { return e.replaced && e.gone && e.lost }
 
 // inOrder sorts entries by their names, a replaced one behind what has its name now.
 func inOrder(a, b entry) int {

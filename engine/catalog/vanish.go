@@ -9,7 +9,8 @@ import (
 
 // The rules are: what vanished from a folder that was listed has moved, where something new has
 // its inode, size and time; else it is gone, and comes back where something new has them later. A folder that moved takes along what is known of
-// all below it. Where too much is gone at once nothing is, before a person says so.
+// all below it. What has the name of another, and not its inode, is that one written anew, as by a program that
+// saves, unless that one moved, or it is itself one that did. Where too much is gone at once nothing is, before a person says so.
 
 // vanishing is the part of a scan that settles what vanished.
 type vanishing struct {
@@ -51,6 +52,7 @@ func (s vanishing) settle(found []*node) {
 	if len(s.old) == 0 {
 		return // nothing was there to vanish
 	}
+	s.part(found)
 	var lost []vanished
 	for _, n := range found {
 		if !n.changed {
@@ -68,17 +70,27 @@ func (s vanishing) settle(found []*node) {
 			}
 		}
 	}
-	var left []vanished
+	var nowhere, left []vanished
 	for _, v := range lost {
-		switch {
-		case s.find(v):
+		if !s.find(v) {
+			nowhere = append(nowhere, v)
+		}
+	}
+	lost = append(lost, s.findGone()...)
+	for _, n := range found {
+		if n.changed && n.reunite(nil) {
+			lost = append(lost, vanished{in: n})
+		}
+	}
+	for _, v := range nowhere {
+		switch e := &v.in.all()[v.at]; {
+		case e.isReunited():
 		case s.old.stateAbove(v.in.path) == Gone: // with the folder, which came back without it
-			v.in.all()[v.at].bury()
+			e.bury()
 		default:
 			left = append(left, v)
 		}
 	}
-	lost = append(lost, s.findGone()...)
 	if s.o.Check {
 		for _, v := range left {
 			s.report.Missing = append(s.report.Missing, layout.EncodePath(join(v.in.path, v.in.all()[v.at].name)))
@@ -91,6 +103,80 @@ func (s vanishing) settle(found []*node) {
 	}
 	for _, v := range lost { // now that nothing is found by its place in a folder
 		v.in.forgetLost()
+	}
+}
+
+// part tells folders that have the name of another, which moved, from those that are it: what is in such a one is new.
+func (s vanishing) part(found []*node) {
+	moved := map[string]bool{} // by the paths that others have: whether what was there did
+	to := map[identity]string{}
+	for _, n := range found {
+		if !n.changed {
+			continue
+		}
+		for i := range n.all() {
+			e := &n.all()[i]
+			path := join(n.path, e.name)
+			if e.kind == folder && e.replaced && e.back {
+				moved[path] = s.old[path] != nil && s.isNew(path)
+			} else if id, ok := s.identityOf(n.path, e, s.now); ok && e.kind == folder && e.fresh && e.item == "" {
+				to[id] = path
+			}
+		}
+	}
+	for settled := false; !settled; {
+		settled = true
+		for path, is := range moved {
+			if !is {
+				continue
+			}
+			there, found := to[identity{kind: folder, inode: s.old[path].inode, mtime: s.old[path].mtime}]
+			if goes, had := moved[there]; !found || had && !goes {
+				moved[path], settled = false, false
+			}
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(moved)) {
+		n := s.now[parentOf(path)]
+		if moved[path] {
+			s.renew(path)
+		}
+		n.reunite(func(e *entry) bool { return e.kind == folder && join(n.path, e.name) == path && !moved[path] })
+		n.entries = slices.DeleteFunc(n.all(), func(e entry) bool { return e.isReunited() })
+	}
+}
+
+// isNew reports whether a folder, and none below it, is the one that was at its path before. One of the same time is it, as copied back.
+func (s vanishing) isNew(path string) bool {
+	now, old := s.now[path], s.old[path]
+	if now == nil || old == nil {
+		return now != nil
+	}
+	if now == old || now.inode == old.inode || now.mtime == old.mtime {
+		return false
+	}
+	for i := range now.all() {
+		if e := &now.all()[i]; e.kind == folder && e.isThere() && !e.lost && !s.isNew(join(path, e.name)) {
+			return false
+		}
+	}
+	return true
+}
+
+// renew forgets what is known of a folder by its name, and of all below it.
+func (s vanishing) renew(path string) {
+	n := s.now[path]
+	if n == nil {
+		return
+	}
+	n.entries = slices.DeleteFunc(n.all(), func(e entry) bool { return e.lost || !e.isThere() })
+	n.rules, n.reasons, n.ends = "", nil, nil
+	for i := range n.entries {
+		e := &n.entries[i]
+		e.verdict, e.item, e.waits, e.back, e.fresh = unknown, "", false, false, true
+		if e.kind == folder {
+			s.renew(join(path, e.name))
+		}
 	}
 }
 
@@ -126,7 +212,7 @@ func (s vanishing) find(v vanished) bool {
 	if id, ok := s.identityOf(v.in.path, e, s.old); ok {
 		if to, is := s.fresh[id]; is {
 			delete(s.fresh, id)
-			e.lost = true
+			e.lost, e.back = true, false
 			s.move(v, to)
 			return true
 		}

@@ -158,6 +158,8 @@ func (n *node) partly(cause error) *node {
 	n.all()
 	out := *n.but(Unread, "an entry could not be looked at: "+reason(cause))
 	out.entries = slices.Clone(out.entries)
+	out.reunite(nil)
+	out.entries = slices.DeleteFunc(out.entries, func(e entry) bool { return e.isReunited() })
 	for i := range out.entries {
 		out.entries[i].lost = false
 	}
@@ -270,7 +272,8 @@ func (w *walk) same(a, b *entry) bool {
 	return a.kind == folder || a.size == b.size && a.mtime == b.mtime && (w.trusting || a.ctime == b.ctime)
 }
 
-// merge carries over what is known of the entries that are there. What was there of another kind is lost.
+// merge carries over what is known of the entries that are there. What was there of another kind is lost, and what has
+// another inode now may be.
 func (w *walk) merge(old, now []entry) []entry {
 	out := make([]entry, 0, len(now)+1)
 	for len(old) > 0 || len(now) > 0 {
@@ -284,18 +287,23 @@ func (w *walk) merge(old, now []entry) []entry {
 			e.fresh = true
 			out, now = append(out, e), now[1:]
 		default:
-			e, at := now[0], len(out)
+			e, at, known := now[0], len(out), false
 			e.fresh = true
 			for out = append(out, e); len(old) > 0 && old[0].name == e.name; old = old[1:] {
 				was := old[0]
-				if was.kind != e.kind {
+				switch {
+				case was.kind != e.kind || known:
 					was.replace()
 					out = append(out, was)
-					continue
+				case !w.trusting && was.mayBeElsewhere(&e):
+					was.lost, was.replaced, was.back, known = !was.gone, true, true, true
+					out = append(out, was)
+				default:
+					known = true
+					e.verdict, e.item, e.waits = was.verdict, was.item, was.waits
+					e.back = was.gone
+					e.fresh = !was.isThere() || !w.same(&was, &e)
 				}
-				e.verdict, e.item, e.waits = was.verdict, was.item, was.waits
-				e.back = was.gone
-				e.fresh = !was.isThere() || !w.same(&was, &e)
 			}
 			out[at], now = e, now[1:]
 		}
