@@ -42,6 +42,10 @@ func virusScan(ctx context.Context, c *Call) (Result, error) {
 		}
 		return res, &Unavailable{err}
 	}
+	hides, err := p.client.Hides(ctx)
+	if err != nil {
+		return Result{}, fmt.Errorf("ask clamd for its limits: %w", err)
+	}
 	said := map[string]clamd.Answer{}
 	counts := map[string]int64{}
 	first := map[string]string{}
@@ -50,6 +54,9 @@ func virusScan(ctx context.Context, c *Call) (Result, error) {
 		a, err := scanFile(ctx, p.client, tree.At(f.Path), f.Size)
 		if err != nil {
 			return Result{}, fmt.Errorf("scan %s: %w", path, err)
+		}
+		if a.Verdict == clamd.Clean && hides != "" {
+			a = clamd.Answer{Verdict: clamd.NotScanned, Text: hides}
 		}
 		said[path] = a
 		if counts[a.Verdict]++; counts[a.Verdict] == 1 {

@@ -126,8 +126,36 @@ func TestVirusScanWithoutAnswers(t *testing.T) {
 	}
 }
 
+// A clamd that calls clean what its limits made it leave out makes no file clean; what it finds counts.
+func TestVirusScanByAClamdThatHides(t *testing.T) {
+	address := clamdOf(t, "stream: OK\x00", func(c net.Conn, r *bufio.Reader) {
+		said := "stream: OK\x00"
+		if bytes.Contains(untilEmpty(r), []byte(eicar)) {
+			said = "stream: Eicar-Test-Signature FOUND\x00"
+		}
+		_, _ = io.WriteString(c, said)
+	})
+	for text, want := range map[string]string{"a letter": "not-reached: 0 clean, 0 found, 1 not scanned", eicar: "fail: 0 clean, 1 found, 0 not scanned"} {
+		c := &Call{Step: "virus-scan", With: map[string]any{"address": address}}
+		c.Content, c.Scratch = t.TempDir(), t.TempDir()
+		if err := os.WriteFile(filepath.Join(c.Content, "a.txt"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		res, _ := virusScan(t.Context(), c)
+		if got := viruses(res); !strings.HasPrefix(got, want) || text != eicar && !strings.Contains(got, "AlertExceedsMax yes") {
+			t.Errorf("%q: %s", text, got)
+		}
+	}
+}
+
 // clamdThat tells its version, and answers a stream in a way of its own.
 func clamdThat(t *testing.T, answer func(net.Conn, *bufio.Reader)) string {
+	t.Helper()
+	return clamdOf(t, "stream: Heuristics.Limits.Exceeded.MaxRecursion FOUND\x00", answer)
+}
+
+// clamdOf is clamdThat which answers so to what is beyond its limits.
+func clamdOf(t *testing.T, probed string, answer func(net.Conn, *bufio.Reader)) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ctl")
 	l, err := net.Listen("unix", path)
@@ -144,7 +172,12 @@ func clamdThat(t *testing.T, answer func(net.Conn, *bufio.Reader)) string {
 			}
 			r := bufio.NewReader(c)
 			if command, _ := r.ReadString(0); strings.HasPrefix(command, "zINSTREAM") {
-				answer(c, r)
+				if head, _ := r.Peek(8); bytes.HasSuffix(head, []byte("PK\x03\x04")) { // asked for its limits
+					untilEmpty(r)
+					_, _ = io.WriteString(c, probed)
+				} else {
+					answer(c, r)
+				}
 			} else {
 				_, _ = io.WriteString(c, "ClamAV 1.4.3/27000\x00")
 			}

@@ -1,13 +1,17 @@
 package clamd
 
 import (
+	"archive/zip"
 	"bufio"
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"time"
 )
@@ -25,11 +29,16 @@ const (
 	maxReply  = 4 << 10
 )
 
+// exceeded begins the name that clamd gives to what its limits made it leave out.
+const exceeded = "Heuristics.Limits.Exceeded"
+
 // Client asks one clamd.
 type Client struct {
 	Address string        // unix:/run/clamav/clamd.ctl, or host:port
 	Time    time.Duration // for one file; 0: five minutes
 }
+
+func (c Client) time() time.Duration { return cmp.Or(c.Time, 5*time.Minute) }
 
 // Answer is the verdict on a file. Text is the name of what was found, or why the file was
 // not scanned.
@@ -48,11 +57,7 @@ func (c Client) dial(ctx context.Context) (net.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("clamd: %w", err)
 	}
-	limit := c.Time
-	if limit == 0 {
-		limit = 5 * time.Minute
-	}
-	if err := conn.SetDeadline(time.Now().Add(limit)); err != nil { // sockets know the wall's clock alone
+	if err := conn.SetDeadline(time.Now().Add(c.time())); err != nil { // sockets know the wall's clock alone
 		return nil, errors.Join(err, conn.Close())
 	}
 	return conn, nil
@@ -112,6 +117,8 @@ func (c Client) Scan(ctx context.Context, r io.Reader, n int64) (Answer, error) 
 	switch {
 	case ctx.Err() != nil:
 		return Answer{}, ctx.Err()
+	case rerr != nil && (errors.Is(rerr, os.ErrDeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)):
+		return Answer{NotScanned, fmt.Sprintf("clamd at %s took longer than %v for this file, %d of its %d bytes sent; the parameter time gives it more", c.Address, c.time(), sent, n)}, nil
 	case rerr != nil && err != nil:
 		return Answer{NotScanned, fmt.Sprintf("clamd took %d of %d bytes: %v", sent, n, err)}, nil
 	case rerr != nil:
@@ -125,12 +132,50 @@ func verdict(said string, whole bool) Answer {
 	text, ok := strings.CutPrefix(said, "stream: ")
 	virus, found := strings.CutSuffix(text, " FOUND")
 	switch {
+	case ok && found && strings.HasPrefix(virus, exceeded):
+		return Answer{NotScanned, "beyond clamd's limits: " + virus}
 	case ok && found && virus != "":
 		return Answer{Found, virus}
 	case ok && text == "OK" && whole:
 		return Answer{Verdict: Clean}
 	}
 	return Answer{NotScanned, fmt.Sprintf("clamd answers %q", clip(said))}
+}
+
+// mostNested is how deep clamd opens archives within archives at most, whatever its MaxRecursion.
+const mostNested = 100
+
+// Hides says why clamd's OK does not mean that it looked at all of a file; "": it means that. Without
+// AlertExceedsMax clamd calls clean what its limits made it leave out. Nothing but a stream
+// that passes one of them shows that.
+func (c Client) Hides(ctx context.Context) (why string, err error) {
+	data, err := nested(mostNested + 10)
+	if err != nil {
+		return "", err
+	}
+	a, err := c.Scan(ctx, bytes.NewReader(data), int64(len(data)))
+	if err != nil || a.Verdict != Clean {
+		return "", err
+	}
+	return fmt.Sprintf("clamd at %s calls clean what it leaves out beyond its limits: its configuration needs AlertExceedsMax yes and ScanArchive yes", c.Address), nil
+}
+
+// nested is an archive in an archive, and so on.
+func nested(levels int) ([]byte, error) {
+	data := []byte("the innermost")
+	for range levels {
+		var b bytes.Buffer
+		z := zip.NewWriter(&b)
+		w, err := z.CreateHeader(&zip.FileHeader{Name: "a", Method: zip.Store})
+		if err == nil {
+			_, err = w.Write(data)
+		}
+		if err = errors.Join(err, z.Close()); err != nil {
+			return nil, err
+		}
+		data = b.Bytes()
+	}
+	return data, nil
 }
 
 type readError struct{ err error }

@@ -77,13 +77,15 @@ func TestScan(t *testing.T) {
 			}
 		}, Clean, ""},
 		{"found", say("stream: Eicar-Test-Signature FOUND\x00"), Found, "Eicar-Test-Signature"},
+		{"beyond its limits", say("stream: Heuristics.Limits.Exceeded.MaxFileSize FOUND\x00"), NotScanned, "Limits.Exceeded.MaxFileSize"},
 		{"its limit", func(c net.Conn) { take(c, 1000); io.WriteString(c, "INSTREAM size limit exceeded. ERROR\x00") }, NotScanned, "clamd"},
 		{"hangs up", func(c net.Conn) { take(c, 1000) }, NotScanned, "clamd"},
 		{"hangs up at once", func(c net.Conn) {}, NotScanned, "clamd"},
 		{"lies", say("everything is fine\x00"), NotScanned, `clamd answers "everything is fine"`},
 		{"half an answer", say("stream: OK"), NotScanned, "hung up"},
 		{"talks without end", func(c net.Conn) { take(c, 1<<20); c.Write(bytes.Repeat([]byte("x"), 100000)) }, NotScanned, "went on"},
-		{"silent", func(c net.Conn) { take(c, 1<<20); time.Sleep(500 * time.Millisecond) }, NotScanned, "timeout"},
+		{"takes nothing", func(c net.Conn) { time.Sleep(500 * time.Millisecond) }, NotScanned, "took longer than 300ms"},
+		{"silent", func(c net.Conn) { take(c, 1<<20); time.Sleep(500 * time.Millisecond) }, NotScanned, "took longer than 300ms for this file, 300000 of its 300000 bytes sent; the parameter time"},
 	} {
 		got, err := fake(t, c.serve).Scan(context.Background(), bytes.NewReader(data), int64(len(data)))
 		if err != nil || got.Verdict != c.verdict || !strings.Contains(got.Text, c.text) {

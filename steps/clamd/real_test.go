@@ -14,8 +14,14 @@ import (
 )
 
 // A real clamd, with the one signature of the test file of EICAR, finds it, says of what is clean
-// that it is, and takes no more than its limit.
+// that it is, and takes no more than its limits; where it does not tell of these, Hides does.
 func TestRealClamd(t *testing.T) {
+	for _, tells := range []string{"yes", "no"} {
+		t.Run("AlertExceedsMax "+tells, func(t *testing.T) { realClamd(t, tells) })
+	}
+}
+
+func realClamd(t *testing.T, tells string) {
 	program, err := exec.LookPath("clamd")
 	if err != nil {
 		t.Skip("clamd is not installed; testdata/tools.sh installs it where it can")
@@ -29,7 +35,7 @@ func TestRealClamd(t *testing.T) {
 	eicar := `X5O!P%@AP[4\PZX54(P^)7CC)7}$EICAR-STANDARD-ANTI` + `VIRUS-TEST-FILE!$H+H*`
 	for name, text := range map[string]string{
 		"test.hdb":   fmt.Sprintf("%x:%d:Eicar-Test-Signature\n", md5.Sum([]byte(eicar)), len(eicar)),
-		"clamd.conf": fmt.Sprintf("Foreground yes\nDatabaseDirectory %s\nLocalSocket %s/s\nStreamMaxLength 1M\n", dir, dir),
+		"clamd.conf": fmt.Sprintf("Foreground yes\nDatabaseDirectory %s\nLocalSocket %s/s\nStreamMaxLength 2M\nMaxFileSize 1M\nMaxRecursion 100\nAlertExceedsMax %s\n", dir, dir, tells),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -56,10 +62,16 @@ func TestRealClamd(t *testing.T) {
 		case <-tick.C:
 		}
 	}
+	hides, err := c.Hides(ctx)
+	if err != nil || strings.Contains(hides, "AlertExceedsMax yes") != (tells == "no") {
+		t.Errorf("Hides: %q, %v", hides, err)
+	}
+	beyond, why := map[string]string{"yes": NotScanned, "no": Clean}[tells], map[string]string{"yes": "Exceeded.MaxFileSize"}[tells]
 	for _, one := range []struct{ data, verdict, text string }{
 		{eicar, Found, "Eicar-Test-Signature"},
 		{"a bag", Clean, ""},
 		{strings.Repeat("bag\n", 1<<20), NotScanned, "limit"},
+		{strings.Repeat("bag\n", 1<<18+1), beyond, why},
 		{eicar + "x", Clean, ""},
 	} {
 		got, err := c.Scan(ctx, strings.NewReader(one.data), int64(len(one.data)))
