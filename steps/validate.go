@@ -191,9 +191,13 @@ func failParam(with map[string]any) (fail bool, err error) {
 	return false, wrongParam("fail", "want true or false, got %v", with["fail"])
 }
 
-// checkChecks refuses checks of levels and results that there are not.
+// checkChecks refuses checks of levels and results that there are not, and a second one of a name, which
+// would stand in the place of the first.
 func checkChecks(checks []Check) ([]Check, error) {
 	for i, c := range checks {
+		if first := slices.IndexFunc(checks, func(one Check) bool { return one.ID == c.ID }); first < i {
+			return nil, fmt.Errorf("checks[%d].id: %q is that of checks[%d], too; each check needs an id of its own", i, c.ID, first)
+		}
 		if _, err := layout.ParseName(c.ID); err != nil {
 			return nil, fmt.Errorf("checks[%d].id: %w", i, err)
 		}

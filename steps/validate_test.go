@@ -2,6 +2,7 @@ package steps
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -86,4 +87,16 @@ func TestInventoryWantsFiles(t *testing.T) {
 	must(t, os.Symlink("a", filepath.Join(it.dir, "source/drop/l")))
 	_, err = it.run("inventory")
 	wantFailure(t, err, Content, string(files.RuleSymlink))
+}
+
+// A second check of a name would stand in the place of the first, which failed.
+func TestChecksOfOneName(t *testing.T) {
+	one := `{"id": "lines", "level": "data.records", "result": "%s"}`
+	for said, want := range map[string]string{"lines": `checks[1].id: "lines" is that of checks[0], too`, "words": ""} {
+		text := fmt.Sprintf(`{"checks": [`+one+`, `+strings.Replace(one, "lines", said, 1)+`]}`, "fail", "pass")
+		res, err := ResultOf(&Call{}, []byte(text))
+		if want == "" && (err != nil || len(res.Checks) != 2) || want != "" && (err == nil || KindOf(err) != System || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %+v, %v", text, res, err)
+		}
+	}
 }
