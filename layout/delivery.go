@@ -100,6 +100,10 @@ type DeliverySent struct {
 	At      time.Time `json:"at"`
 	Maybe   bool      `json:"maybe,omitempty"` // its sending has not ended well: the target is asked
 
+	Place  string   `json:"place,omitempty"`  // where the target was, as settings have it; "": not noted
+	Format string   `json:"format,omitempty"` // of what was sent; "": not noted
+	Left   []string `json:"left,omitempty"`   // where the target was before, and may hold it still
+
 	Earlier map[int]string `json:"earlier,omitempty"` // other versions that were sent, and not taken back: their digests
 }
 

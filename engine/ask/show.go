@@ -115,7 +115,11 @@ func (d DeliveryDetail) String() string {
 	if d.State == layout.DeliveryWaits {
 		why = strings.TrimSuffix("for a person's approval: "+why, ": ")
 	}
-	line := fmt.Sprintf("to %s: %s since %s, version %d", d.Target, d.State, layout.FormatTime(d.At), d.Version)
+	since := d.At
+	if d.State == layout.DeliveryDelivered && d.Sent != nil {
+		since = d.Sent.At // it may have been confirmed since
+	}
+	line := fmt.Sprintf("to %s: %s since %s, version %d", d.Target, d.State, layout.FormatTime(since), d.Version)
 	switch d.State {
 	case layout.DeliveryUnreadable:
 		line = d.State

@@ -120,9 +120,14 @@ func (d depositOutlet) put(ctx context.Context, p parcel) (receipt string, err e
 	return c.Place + " " + c.Digest, err
 }
 
-func (d depositOutlet) remove(context.Context, parcel) error {
-	return errKept
+// remove leaves to people what stands there: it is a deposit. What they removed is taken back.
+func (d depositOutlet) remove(ctx context.Context, p parcel) error {
+	stands, err := target.Stands(ctx, d.Target, p.Item, p.Version)
+	if err == nil && stands {
+		err = errKept
+	}
+	return err
 }
 
 // errKept says that a target keeps what it has.
-var errKept = errors.New("what is deposited is kept: remove it there by hand")
+var errKept = errors.New("what is deposited is kept: remove it there by hand, and take it back again")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"bagpipe/engine/fault"
@@ -140,8 +141,9 @@ func takeBack(ctx context.Context, k *Keeper, id layout.ItemID, to layout.Name, 
 					d.Decision.Kept = true
 				}
 			}
-			if errors.Is(failure, errKept) {
-				d.Attempts, d.After = 0, time.Time{} // another try would end so, too
+			var other *elsewhere
+			if errors.As(failure, &other) { // nothing of it is here any more
+				d.Sent.Place, d.Sent.Left, d.Sent.Maybe = other.places[0], other.places[1:], false
 			}
 			return nil
 		}
@@ -189,6 +191,17 @@ func (k *Keeper) remove(ctx context.Context, o *object, to layout.Name) error {
 		return err
 	}
 	sent := o.delivery.Targets[to].Sent
+	here := goalOf(k.ledger.Root, k.settings.Current().Settings, string(to))
+	left := leftAt(sent, here.Place())
+	if here.moved(sent) && !slices.Contains(sent.Left, here.Place()) {
+		_, has, err := out.ask(ctx, parcel{Key: keyOf(o.id, sent.Version, to), Item: o.id, Version: sent.Version, Target: to, Digest: sent.Digest, Format: formatOf(here.Config)})
+		if err != nil {
+			return fmt.Errorf("take item %s back from %s: %w", o.id.Short(), to, err)
+		}
+		if has { // it has moved along
+			left = slices.DeleteFunc(left, func(place string) bool { return place == sent.Place })
+		}
+	}
 	back := func(version int, digest string) error {
 		p := parcel{Key: keyOf(o.id, version, to), Item: o.id, Version: version, Target: to, Digest: digest}
 		if err := out.remove(ctx, p); err != nil {
@@ -203,5 +216,19 @@ func (k *Keeper) remove(ctx context.Context, o *object, to layout.Name) error {
 			}
 		}
 	}
-	return back(sent.Version, sent.Digest)
+	if err := back(sent.Version, sent.Digest); err != nil || len(left) == 0 {
+		return err
+	}
+	return &elsewhere{to, here.Place(), left}
+}
+
+// elsewhere says that a target was at other places when it was sent something, which stays there.
+type elsewhere struct {
+	to     layout.Name
+	here   string
+	places []string // not empty
+}
+
+func (e *elsewhere) Error() string {
+	return fmt.Sprintf("target %s is %s now, and what was sent to it before stands at %s: let the target be there again, and take it back", e.to, e.here, strings.Join(e.places, ", and at "))
 }

@@ -55,11 +55,12 @@ func formatOf(c target.Config) string {
 	return cmp.Or(c.Format, target.FormatFiles)
 }
 
-// pack makes the parcel of an item for a target. content is the folder where its files stand, or the one file that it is.
-func pack(o *object, inventory []byte, content string, to layout.Name, c target.Config) (parcel, error) {
-	p := parcel{Key: keyOf(o.id, o.version(), to), Item: o.id, Version: o.version(), Target: to, Digest: o.digest(to, c), Format: formatOf(c)}
+// pack makes the parcel of an item for a target. content is the folder where its files stand, or the one file that it is;
+// template the file of the target's.
+func pack(o *object, inventory []byte, content string, to layout.Name, g goal, template string) (parcel, error) {
+	p := parcel{Key: keyOf(o.id, o.version(), to), Item: o.id, Version: o.version(), Target: to, Digest: o.digest(to, g), Format: formatOf(g.Config)}
 	if p.Format == target.FormatText {
-		return p, p.addText(o, inventory, c.Template)
+		return p, p.addText(o, inventory, template)
 	}
 	if inventory == nil {
 		return p, fmt.Errorf("the item has no inventory yet: its content is not known")

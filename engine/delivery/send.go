@@ -216,13 +216,16 @@ func (k *Keeper) send(ctx context.Context, b book, id layout.ItemID, to layout.N
 			return errNothing // the item has changed since it was held against the rules
 		}
 		*d = *is
-		asked = d.Attempts > 0 || d.Sent != nil && d.Sent.Maybe // it may have come there
+		g := b.targets[string(to)]
+		asked = d.Attempts > 0 || d.Sent != nil && (d.Sent.Maybe || g.moved(d.Sent)) // it may have come there
 		d.State, d.Engine, mine = layout.DeliverySending, k.ledger.ID, o
 		before = d.Sent
-		sent := layout.DeliverySent{Version: d.Version, Digest: d.Digest, At: k.ledger.Now(), Maybe: true}
-		if d.Sent != nil {
-			sent.Receipt = d.Sent.Receipt // of what is there until then
-			sent.Earlier = otherVersions(d.Sent, d.Version)
+		sent := layout.DeliverySent{Version: d.Version, Digest: d.Digest, At: k.ledger.Now(), Maybe: true, Place: g.Place()}
+		if was := d.Sent; was != nil {
+			sent.Receipt, sent.Format = was.Receipt, was.Format // of what is there until then
+			sent.Earlier = otherVersions(was, d.Version)
+			sent.Left = leftAt(was, sent.Place)
+			asked = asked && !g.reshaped(was)
 		}
 		d.Sent = &sent
 		return nil
@@ -233,11 +236,25 @@ func (k *Keeper) send(ctx context.Context, b book, id layout.ItemID, to layout.N
 	if err != nil || mine == nil {
 		return err
 	}
-	receipt, err := k.perform(ctx, mine, to, asked)
+	receipt, found, err := k.perform(ctx, mine, to, asked)
 	if ctx.Err() != nil {
 		return ctx.Err() // it is taken up again
 	}
-	return k.end(context.WithoutCancel(ctx), mine, to, before, receipt, err, told)
+	if sent := mine.delivery.Targets[to].Sent; found && before != nil && !slices.Contains(before.Left, sent.Place) {
+		// What was not sent to this place, and is there, has moved along with the target.
+		sent.Left = slices.DeleteFunc(sent.Left, func(place string) bool { return place == before.Place })
+	}
+	return k.end(context.WithoutCancel(ctx), b, mine, to, before, receipt, err, told)
+}
+
+// leftAt are the places but one where a target was when it was sent something, and may hold it.
+func leftAt(s *layout.DeliverySent, but string) (places []string) {
+	for _, place := range append(slices.Clone(s.Left), s.Place) {
+		if place != "" && place != but {
+			places = append(places, place)
+		}
+	}
+	return places
 }
 
 // otherVersions are the versions but one that a target was sent and may hold, with their digests.
@@ -254,7 +271,7 @@ type unsent struct{ error }
 func (u unsent) Unwrap() error { return u.error }
 
 // end notes what became of a delivery. before is what the target had been sent until then.
-func (k *Keeper) end(ctx context.Context, sent *object, to layout.Name, before *layout.DeliverySent, receipt string, failure error, told func(Told)) error {
+func (k *Keeper) end(ctx context.Context, b book, sent *object, to layout.Name, before *layout.DeliverySent, receipt string, failure error, told func(Told)) error {
 	was := sent.delivery.Targets[to]
 	t := Told{Item: sent.id, Target: to}
 	err := k.setOne(ctx, sent.id, to, k.ledger.ByEngine(), func(_ *object, d *layout.Delivery) error {
@@ -265,7 +282,8 @@ func (k *Keeper) end(ctx context.Context, sent *object, to layout.Name, before *
 		d.Engine = ""
 		if failure == nil {
 			d.State, d.Attempts, d.After, d.Message = layout.DeliveryDelivered, 0, time.Time{}, ""
-			d.Sent = &layout.DeliverySent{Version: was.Version, Digest: was.Digest, Receipt: ledger.Clip(ledger.Printable(receipt), 1000), At: now, Earlier: was.Sent.Earlier}
+			d.Sent = &layout.DeliverySent{Version: was.Version, Digest: was.Digest, Receipt: ledger.Clip(ledger.Printable(receipt), 1000), At: now, Earlier: was.Sent.Earlier,
+				Place: was.Sent.Place, Left: was.Sent.Left, Format: b.targets[string(to)].Form()}
 		} else {
 			if failed(k.settings.Current().Settings, d, failure, now); errors.As(failure, new(unsent)) {
 				d.Sent = before
@@ -301,24 +319,25 @@ func backoff(s *settings.Settings, n int) time.Duration {
 	return min(b.First<<n, b.Most)
 }
 
-// perform brings an item to a target.
-func (k *Keeper) perform(ctx context.Context, o *object, to layout.Name, ask bool) (receipt string, err error) {
+// perform brings an item to a target. found: it was there already.
+func (k *Keeper) perform(ctx context.Context, o *object, to layout.Name, ask bool) (receipt string, found bool, err error) {
 	content, done, err := contentOf(ctx, k, o, to)
 	if err != nil {
-		return "", unsent{err}
+		return "", false, unsent{err}
 	}
 	defer func() { err = errors.Join(err, done()) }()
 	p, out, err := k.parcelFor(o, to, content)
 	if err != nil {
-		return "", unsent{err}
+		return "", false, unsent{err}
 	}
 	if ask {
 		receipt, has, err := out.ask(ctx, p)
 		if err != nil || has {
-			return receipt, err
+			return receipt, has, err
 		}
 	}
-	return out.put(ctx, p)
+	receipt, err = out.put(ctx, p)
+	return receipt, false, err
 }
 
 // contentOf is the folder that an item's files are in, or the file that it is, in its place; done clears away what was made for it. A
@@ -365,7 +384,7 @@ func (k *Keeper) parcelFor(o *object, to layout.Name, content string) (p parcel,
 	if err != nil {
 		return p, nil, err
 	}
-	p, err = pack(o, inventory, content, to, config)
+	p, err = pack(o, inventory, content, to, goalOf(k.ledger.Root, k.settings.Current().Settings, string(to)), config.Template)
 	return p, out, err
 }
 

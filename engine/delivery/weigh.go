@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"time"
 
@@ -31,16 +32,35 @@ type rule struct {
 // book is what objects are held against.
 type book struct {
 	rules   []rule
-	targets map[string]target.Config
+	targets map[string]goal
 	digest  string
 	only    map[layout.Name]bool // the targets that are looked at; nil: all
 	all     bool                 // all objects are held against it, and what is under way when it has ended
 	mistake error                // of a rule file without a sound version: what it wants nobody knows, and nothing is held against the book
 }
 
+// goal is a target as settings have it, its path not resolved, and what its template says.
+type goal struct {
+	target.Config
+	template string // its digest; "": it has none, or one that cannot be read, of which check tells
+}
+
+func goalOf(root string, s *settings.Settings, name string) goal {
+	g := goal{Config: s.Targets[name]}
+	if g.Template != "" {
+		if text, err := os.ReadFile(settings.Below(root, g.Template)); err == nil {
+			g.template = ledger.DigestOf(text)
+		}
+	}
+	return g
+}
+
 // bookOf puts the delivery rules in order: those of a file with a lower order first.
-func bookOf(s *settings.Snapshot) book {
-	b := book{targets: s.Settings.Targets}
+func bookOf(root string, s *settings.Snapshot) book {
+	b := book{targets: map[string]goal{}}
+	for name := range s.Settings.Targets {
+		b.targets[name] = goalOf(root, s.Settings, name)
+	}
 	files := slices.Clone(s.Rules)
 	slices.SortFunc(files, func(x, y *settings.RuleFile) int {
 		if x.Order != y.Order {
@@ -63,7 +83,7 @@ func bookOf(s *settings.Snapshot) book {
 func bookInForce(ctx context.Context, k *Keeper) (book, error) {
 	_, err := k.settings.CatchUp(ctx)
 	now := k.settings.Current()
-	b := bookOf(now)
+	b := bookOf(k.ledger.Root, now)
 	if len(now.Book.Broken) > 0 {
 		b.mistake = refusedf("%v; until that is put right, nobody knows what is to go where", now.Book.Broken[0])
 	}
@@ -83,9 +103,10 @@ type object struct {
 func (o *object) version() int { return max(int(gjson.GetBytes(o.manifest, "version").Int()), 1) }
 
 // digest is that of what goes to a target: of the inventory where the files alone do, else of what describes the object.
-// Builds before took the whole manifest, also for bags: what they recorded stands while the manifest is the same.
-func (o *object) digest(to layout.Name, c target.Config) string {
-	inventory, format := gjson.GetBytes(o.manifest, "inventory.digest").Str, formatOf(c)
+// Of a text the template is part of it. Builds before took the whole manifest, also for bags: what they recorded stands while the
+// manifest is the same.
+func (o *object) digest(to layout.Name, g goal) string {
+	inventory, format := gjson.GetBytes(o.manifest, "inventory.digest").Str, formatOf(g.Config)
 	if inventory != "" && format == target.FormatFiles {
 		return inventory
 	}
@@ -97,7 +118,11 @@ func (o *object) digest(to layout.Name, c target.Config) string {
 	if inventory != "" && format == target.FormatBag {
 		return inventory
 	}
-	return describing(o.manifest)
+	described := describing(o.manifest)
+	if g.template == "" {
+		return described
+	}
+	return ledger.DigestOf([]byte(described + g.template))
 }
 
 // undescribing are members of a manifest that do not describe the object, and change without it: how it was recognised, its lane, its
@@ -218,7 +243,7 @@ func (b book) weighed(o *object, name layout.Name, now time.Time) *layout.Delive
 		}
 		is = next
 	}
-	is.State = stateOf(was, &is, approve)
+	is.State = stateOf(was, &is, approve, b.targets[string(name)])
 	if was != nil && is.State == layout.DeliveryWithdrawn {
 		is.Version, is.Digest = was.Version, was.Digest // what was taken back
 	}
@@ -230,7 +255,7 @@ func (b book) weighed(o *object, name layout.Name, now time.Time) *layout.Delive
 }
 
 // stateOf is the state of a delivery that a rule wants.
-func stateOf(was, is *layout.Delivery, approve bool) string {
+func stateOf(was, is *layout.Delivery, approve bool, g goal) string {
 	decided := ""
 	if is.Decision != nil {
 		decided = is.Decision.What
@@ -241,7 +266,7 @@ func stateOf(was, is *layout.Delivery, approve bool) string {
 		return layout.DeliveryWithdrawn
 	case decided == layout.DeliveryTakeBack:
 		return layout.DeliveryUnconfirmed // the next pass takes it back
-	case held && (is.Sent.Digest == is.Digest || decided == layout.DeliveryRefused):
+	case held && (is.Sent.Digest == is.Digest && !g.moved(is.Sent) && !g.reshaped(is.Sent) || decided == layout.DeliveryRefused):
 		return layout.DeliveryDelivered
 	case decided == layout.DeliveryRefused:
 		return layout.DeliveryForbidden
@@ -252,6 +277,12 @@ func stateOf(was, is *layout.Delivery, approve bool) string {
 	}
 	return layout.DeliveryReady
 }
+
+// moved reports whether a target is at another place than when it was sent something.
+func (g goal) moved(s *layout.DeliverySent) bool { return s.Place != "" && s.Place != g.Place() }
+
+// reshaped reports whether a target has what is sent in another form than then.
+func (g goal) reshaped(s *layout.DeliverySent) bool { return s.Format != "" && s.Format != g.Form() }
 
 // unwanted is what becomes of a delivery that no rule wants: what the target holds stays
 // there until it is republished, what a person decided stands.

@@ -42,7 +42,7 @@ func BenchmarkWeigh(b *testing.B) {
 	for _, d := range f.Delivery {
 		targets[d.To] = target.Config{}
 	}
-	book := bookOf(&settings.Snapshot{Settings: &settings.Settings{Targets: targets}, Rules: []*recognise.File{f}})
+	book := bookOf("", &settings.Snapshot{Settings: &settings.Settings{Targets: targets}, Rules: []*recognise.File{f}})
 	now := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 	var objects []object
 	for n := range 1000 {
@@ -122,7 +122,7 @@ func TestSentAgainOnceWhatDescribesItChanges(t *testing.T) {
 	filed := encoded(func(n *layout.Manifest) { n.Inventory = &layout.InventorySummary{Digest: "sha256:4"} })
 	for _, format := range []string{target.FormatFiles, target.FormatBag, target.FormatSTAC, target.FormatText} {
 		described := format == target.FormatSTAC || format == target.FormatText
-		book := bookOf(&settings.Snapshot{Settings: &settings.Settings{Targets: map[string]target.Config{"portal": {Outlet: target.Outlet{Format: format}}}}, Rules: []*recognise.File{f}})
+		book := bookOf("", &settings.Snapshot{Settings: &settings.Settings{Targets: map[string]target.Config{"portal": {Outlet: target.Outlet{Format: format}}}}, Rules: []*recognise.File{f}})
 		for _, one := range []struct {
 			what   string
 			now    []byte

@@ -59,7 +59,8 @@ func follows(was, is *layout.Delivery) bool {
 		return false
 	}
 	unsure := was.Sent != nil && was.Sent.Maybe
-	return maps.Equal(holds, versionsAt(is.Sent)) && (!unsure || is.Sent.Maybe)
+	return maps.Equal(holds, versionsAt(is.Sent)) && (!unsure || is.Sent.Maybe) && (was.Sent == nil || was.Sent.Place == is.Sent.Place &&
+		was.Sent.Format == is.Sent.Format && slices.Equal(was.Sent.Left, is.Sent.Left))
 }
 
 // versionsAt are the versions that a target was sent and may hold, with their digests.

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,6 +24,28 @@ func checkTargets(s *Settings, y *layout.YAML) error {
 		if key, err := c.Check(); err != nil {
 			return y.Errorf("$.targets."+name+"."+key, "%v", err)
 		}
+	}
+	return checkApart(s, y)
+}
+
+// checkApart refuses two targets at one place of which each would write over what the other has.
+func checkApart(s *Settings, y *layout.YAML) error {
+	at := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(s.Targets)) {
+		c := s.Targets[name]
+		key := ""
+		switch {
+		case c.Kind == target.KindFolder && c.Layout == "":
+			key = "path"
+		case c.Kind == target.KindURL && !strings.Contains(c.URL, "{key}"): // which names the target
+			key = "url"
+		default:
+			continue
+		}
+		if other := at[c.Place()]; other != "" {
+			return y.Errorf("$.targets."+name+"."+key, "target %s is there already: each would write over what the other has of an item", other)
+		}
+		at[c.Place()] = name
 	}
 	return nil
 }

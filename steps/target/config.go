@@ -1,6 +1,7 @@
 package target
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -90,6 +91,29 @@ func (a Argv) List() []string { return strings.Split(string(a), "\x00") }
 
 // Deposits reports whether bags can be deposited there.
 func (c Config) Deposits() bool { return c.Kind != KindURL && c.Kind != KindCommand }
+
+// Place says where a target is: its kind and its address, as the settings have them.
+func (c Config) Place() string {
+	switch c.Kind {
+	case KindURL:
+		return c.Kind + " " + c.URL
+	case KindCommand:
+		return c.Kind + " " + strings.Join(c.Command.List(), " ")
+	case KindS3:
+		return fmt.Sprintf("%s %s/%s/%s", c.Kind, strings.TrimRight(c.Endpoint, "/"), c.Bucket, c.Prefix)
+	case KindSFTP:
+		return fmt.Sprintf("%s %s %s", c.Kind, c.Host, path.Clean(c.Path))
+	}
+	return c.Kind + " " + filepath.Clean(c.Path)
+}
+
+// Form says in which form a target has what is sent: a format, or the layout of its bags.
+func (c Config) Form() string {
+	if c.Kind == KindS3 || c.Kind == KindSFTP || c.Layout != "" {
+		return cmp.Or(c.Layout, LayoutBag)
+	}
+	return cmp.Or(c.Format, FormatFiles)
+}
 
 // ParseTemplate reads what a template: says. json of nothing is nothing, and no null.
 func ParseTemplate(file, text string) (*template.Template, error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"bagpipe/layout"
@@ -26,6 +27,49 @@ func Remove(ctx context.Context, t Target, item layout.ItemID) error {
 		return t.removeObject(ctx, item)
 	}
 	return fmt.Errorf("remove item %s: %w", item.Short(), errors.ErrUnsupported)
+}
+
+// Stands reports whether a copy of a version of an item, or a revision of it, stands on a target, sound or not. Errors: *Down.
+func Stands(ctx context.Context, t Target, item layout.ItemID, version int) (bool, error) {
+	switch t := t.(type) {
+	case *bagTarget:
+		return standsAs(ctx, t.b, item, version, "")
+	case *tarTarget:
+		return standsAs(ctx, t.b, item, version, tarEnd)
+	case *ocflTarget:
+		root, err := t.open(ctx)
+		if err != nil {
+			return false, err
+		}
+		object, err := root.object(objectID(item))
+		if err != nil {
+			return false, err
+		}
+		return stands(ctx, t.b, object)
+	}
+	return false, fmt.Errorf("look for item %s: %w", item.Short(), errors.ErrUnsupported)
+}
+
+func standsAs(ctx context.Context, b backend, item layout.ItemID, version int, ending string) (bool, error) {
+	names, err := entries(ctx, b, path.Dir(Place(item, 1)))
+	return slices.ContainsFunc(names, func(name string) bool {
+		base, is := strings.CutSuffix(name, ending)
+		id, v, _, whole := ParsePlace(base)
+		return is && whole && id == item && v == version
+	}), err
+}
+
+// entries are the names of the folders and files directly in a folder.
+func entries(ctx context.Context, b backend, dir string) ([]string, error) {
+	names, err := b.folders(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	err = b.list(ctx, dir, false, func(name string, _ int64) error {
+		names = append(names, name)
+		return nil
+	})
+	return names, err
 }
 
 // Sweep removes what a mend that was killed set aside of a copy of an item, which a look has just found sound by
@@ -77,14 +121,7 @@ func Aside(ctx context.Context, t Target, item layout.ItemID, c layout.DepositCo
 // removeOf removes what is named for an item in the folder where its bags belong.
 func removeOf(ctx context.Context, b backend, item layout.ItemID, ending string) error {
 	dir := path.Dir(Place(item, 1))
-	names, err := b.folders(ctx, dir)
-	if err != nil {
-		return err
-	}
-	err = b.list(ctx, dir, false, func(name string, _ int64) error {
-		names = append(names, name)
-		return nil
-	})
+	names, err := entries(ctx, b, dir)
 	if err != nil {
 		return err
 	}
