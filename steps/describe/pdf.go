@@ -1,8 +1,13 @@
 package describe
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"math"
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/pdfcpu/pdfcpu/pkg/api"
@@ -13,7 +18,7 @@ import (
 
 // readPDF reads a PDF's information, pages and what it is protected by.
 func readPDF(q Request, facts *Facts) error {
-	f, _, err := openFile(q.Path)
+	f, size, err := openFile(q.Path)
 	if err != nil {
 		return err
 	}
@@ -23,7 +28,13 @@ func readPDF(q Request, facts *Facts) error {
 	conf.ValidationMode = model.ValidationRelaxed
 	conf.Offline = true
 	conf.Cmd = model.LISTINFO
+	facts.Entity["format"] = "PDF"
 	ctx, err := api.ReadAndValidate(f, conf)
+	if errors.Is(err, pdfcpu.ErrWrongPassword) || errors.Is(err, pdfcpu.ErrUnknownEncryption) || err != nil && strings.Contains(err.Error(), "unsupported encryption") {
+		facts.Entity["encrypted"] = true
+		facts.warn("encrypted, so that only who has its password or key can read it; nothing else is known of it")
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("PDF: %w", err)
 	}
@@ -32,12 +43,14 @@ func readPDF(q Request, facts *Facts) error {
 		return fmt.Errorf("PDF: %w", err)
 	}
 	e, b := facts.Entity, facts.Business
-	e["format"] = "PDF"
 	say(e, "version", info.Version)
 	say(e, "pages", info.PageCount)
-	if len(info.Dimensions) > 0 {
-		d := info.Dimensions[0]
-		e["pageSize"] = fmt.Sprintf("%v × %v pt", math.Round(d.Width), math.Round(d.Height))
+	sizes, err := ctx.PageDims()
+	if err != nil {
+		return fmt.Errorf("PDF: %w", err)
+	}
+	if len(sizes) > 0 {
+		e["pageSize"] = fmt.Sprintf("%v × %v pt", math.Round(sizes[0].Width*100)/100, math.Round(sizes[0].Height*100)/100)
 	}
 	for key, is := range map[string]bool{"encrypted": info.Encrypted, "tagged": info.Tagged, "form": info.Form, "signed": info.Signatures} {
 		if is {
@@ -45,6 +58,11 @@ func readPDF(q Request, facts *Facts) error {
 		}
 	}
 	say(e, "attachments", len(info.Attachments))
+	if !info.Encrypted && encryptedInPlace(f, size) {
+		e["encrypted"] = true
+		facts.warn("encrypted by a dictionary within its trailer, which is not read; what it says of itself is left out")
+		return nil
+	}
 	if info.CreationDate == noDate {
 		info.CreationDate = ""
 	}
@@ -54,9 +72,36 @@ func readPDF(q Request, facts *Facts) error {
 	say(b, "creator", informed(ctx, "Author", info.Author))
 	say(b, "subject", informed(ctx, "Subject", info.Subject))
 	say(b, "created", informed(ctx, "CreationDate", info.CreationDate))
-	sayAll(b, "keywords", info.Keywords)
+	sayAll(b, "keywords", keywords(ctx))
 	return nil
 }
+
+// keywords are those of a PDF's information, then those of its XMP, each as the file has them: pdfcpu gives them as a map does.
+func keywords(ctx *model.Context) (all []string) {
+	texts := []string{ctx.Keywords}
+	if x := ctx.CatalogXMPMeta; x != nil {
+		texts = append(texts, x.RDF.Description.Keywords)
+	}
+	for _, text := range texts {
+		for _, word := range strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune(",;\r\n", c) }) {
+			if word = clean(word); word != "" {
+				all = append(all, word)
+			}
+		}
+	}
+	return all
+}
+
+// encryptedInPlace reports whether the last trailer has the dictionary of its encryption within, where pdfcpu sees none.
+func encryptedInPlace(f io.ReaderAt, size int64) bool {
+	end := make([]byte, min(size, 64<<10))
+	if _, err := f.ReadAt(end, size-int64(len(end))); err != nil && err != io.EOF {
+		return false
+	}
+	return inTrailer.Match(end[max(0, bytes.LastIndex(end, []byte("trailer"))):])
+}
+
+var inTrailer = regexp.MustCompile(`/Encrypt\s*<<`)
 
 // noDate is how the date of XMP without one is given.
 var noDate = time.Time{}.Format(time.RFC3339Nano)
