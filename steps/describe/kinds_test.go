@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,6 +44,7 @@ func TestSideCars(t *testing.T) {
 		business         map[string]any
 	}{
 		{landsat, "2020-01-01T02:53:04Z", "2020-01-01T02:53:04Z", []float64{115.1, 39.2, 118, 41.4}, map[string]any{"satellite": "LANDSAT_8", "cloudPercent": "1.5", "path": "123"}},
+		{strings.Replace(landsat, "<SCENE_CENTER_TIME>02:53:04.1234560Z</SCENE_CENTER_TIME>", "", 1), "2020-01-01T00:00:00Z", "2020-01-01T23:59:59Z", []float64{115.1, 39.2, 118, 41.4}, nil},
 		{sentinel, "2021-06-01T03:05:41Z", "2021-06-01T03:05:42Z", []float64{115.8, 39.6, 117.1, 40.6}, map[string]any{"satellite": "Sentinel-2A", "level": "Level-1C", "orbit": "75"}},
 		{strings.NewReplacer("116.3", "179", "116.2", "179", "116.7", "-179", "116.6", "-179").Replace(gaofen), "2013-11-27T11:25:33Z", "2013-11-27T11:25:37Z", []float64{179, 39.1, -179, 39.5}, nil},
 		{strings.NewReplacer("115.8", "179.5", "117.1", "-179.5").Replace(sentinel), "2021-06-01T03:05:41Z", "2021-06-01T03:05:42Z", []float64{179.5, 39.6, -179.5, 40.6}, nil},
@@ -171,8 +173,11 @@ func id3(pairs ...string) []byte {
 		_ = binary.Write(&frames, binary.BigEndian, uint32(len(text)))
 		frames.WriteString("\x00\x00" + text)
 	}
-	n := frames.Len()
-	return append([]byte{'I', 'D', '3', 3, 0, 0, 0, 0, byte(n >> 7), byte(n & 0x7f)}, frames.Bytes()...)
+	n, version := frames.Len(), byte(3)
+	if slices.Contains(pairs, "TDRC") {
+		version = 4
+	}
+	return append([]byte{'I', 'D', '3', version, 0, 0, 0, 0, byte(n >> 7), byte(n & 0x7f)}, frames.Bytes()...)
 }
 
 // flac is a FLAC of Vorbis comments alone.

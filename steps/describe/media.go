@@ -39,18 +39,41 @@ func readMedia(q Request, facts *Facts) error {
 	if err != nil {
 		return fmt.Errorf("tags: %w", err)
 	}
+	facts.tagged(m)
+	return nil
+}
+
+// tagged takes over what tags say, and when it is from, as exactly as they say it.
+func (facts *Facts) tagged(m tag.Metadata) {
+	raw := func(key string) string {
+		text, _ := m.Raw()[key].(string)
+		return clean(text)
+	}
 	say(facts.Entity, "tags", string(m.Format()))
 	b := facts.Business
 	say(b, "title", m.Title())
 	say(b, "creator", m.Artist())
 	say(b, "album", m.Album())
-	say(b, "composer", m.Composer())
+	if m.Format() == tag.VORBIS { // whose composer is the artist where there is none
+		say(b, "composer", raw("composer"))
+	} else {
+		say(b, "composer", m.Composer())
+	}
 	say(b, "genre", m.Genre())
 	say(b, "description", m.Comment())
-	if y := m.Year(); y > 0 && y < 10000 {
-		facts.setTime(fmt.Sprintf("%04d", y), "")
+	dates := []string{raw("TDRC")}
+	for year, day := range map[string]string{"TYER": "TDAT", "TYE": "TDA"} { // of which a file has one at most
+		if y, d := raw(year), raw(day); len(y) == 4 && len(d) == 4 {
+			dates = append(dates, y+d[2:]+d[:2])
+		}
 	}
-	return nil
+	dates = append(dates, raw("date"), raw("\xa9day"), raw("TYER"), raw("TYE"), raw("year"))
+	for _, d := range dates {
+		if len(d) > 4 {
+			dates = append(dates, d[:4])
+		}
+	}
+	facts.setFirst(dates, "")
 }
 
 // duration finds moov/mvhd among the boxes of an MP4, and gives its seconds.

@@ -1,6 +1,7 @@
 package describe
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -21,8 +22,9 @@ var shapes = []struct {
 	{time.RFC3339Nano, "second", true}, {"2006-01-02T15:04:05Z0700", "second", true}, {"2006:01:02 15:04:05Z07:00", "second", true},
 	{"2006-01-02T15:04:05", "second", false}, {"2006-01-02 15:04:05", "second", false}, {"2006:01:02 15:04:05", "second", false},
 	{"20060102150405", "second", false}, {"2006-01-02 15:04:05.999999999", "second", false}, {"2006-01-02T15:04:05.999999999", "second", false},
+	{"2006-01-02T15:04Z07:00", "minute", true}, {"2006-01-02T15:04", "minute", false}, {"2006-01-02T15", "hour", false},
 	{"2006-01-02", "day", true}, {"2006:01:02", "day", true}, {"20060102", "day", true}, {"2006/01/02", "day", true},
-	{"2006-01", "month", true}, {"200601", "month", true}, {"2006", "year", true},
+	{"2006-01", "month", true}, {"2006:01", "month", true}, {"200601", "month", true}, {"2006", "year", true},
 }
 
 // period reads a time; zone is false where it is one of the day without a time zone, which
@@ -37,6 +39,9 @@ func period(text string) (t Time, zone, ok bool) {
 		at = at.UTC().Truncate(time.Second)
 		end := at
 		switch s.precision {
+		case "minute", "hour": // shorter than a day, of which the manifest knows seconds alone
+			end = at.Add(map[string]time.Duration{"minute": time.Minute, "hour": time.Hour}[s.precision] - time.Second)
+			s.precision = "second"
 		case "day":
 			end = at.AddDate(0, 0, 1).Add(-time.Second)
 		case "month":
@@ -47,6 +52,18 @@ func period(text string) (t Time, zone, ok bool) {
 		return Time{Start: at, End: end, Precision: s.precision}, s.zone, true
 	}
 	return t, false, false
+}
+
+// setFirst sets the time from the first of texts that is one; where none is, the first that says anything is told of.
+func (f *Facts) setFirst(texts []string, end string) {
+	is := slices.IndexFunc(texts, func(t string) bool { _, _, ok := period(t); return ok })
+	if is < 0 {
+		is = slices.IndexFunc(texts, func(t string) bool { return strings.TrimSpace(t) != "" })
+	}
+	if is < 0 {
+		texts, is = []string{""}, 0
+	}
+	f.setTime(texts[is], end)
 }
 
 // setTime sets the time from two texts, the second of which may be empty, and warns of

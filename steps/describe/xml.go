@@ -138,7 +138,11 @@ func (facts *Facts) by(d dialect, doc *xmlquery.Node, name string) {
 		all, _ := texts(doc, path)
 		sayAll(facts.Business, key, all)
 	}
-	facts.setTime(first(doc, d.start...), first(doc, d.end...))
+	var starts []string
+	for _, path := range d.start {
+		starts = append(starts, first(doc, path))
+	}
+	facts.setFirst(starts, first(doc, d.end...))
 	ring, err := d.ring(doc)
 	if err != nil {
 		facts.warn("%v", err)
