@@ -16,13 +16,15 @@ import (
 
 const fixtures = "../../../shared/fixtures"
 
+var now = time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC)
+
 // read reads a file as the robot does: with all that stands beside it.
 func read(t testing.TB, path string) *Facts {
 	t.Helper()
 	if _, err := os.Stat(path); os.IsNotExist(err) {
 		t.Skip("the fixtures are not here")
 	}
-	q := Request{Path: path, Name: filepath.Base(path), Beside: map[string]string{}, Now: time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC)}
+	q := Request{Path: path, Name: filepath.Base(path), Beside: map[string]string{}, Now: now}
 	stem := strings.TrimSuffix(path, filepath.Ext(path))
 	beside, err := filepath.Glob(stem + ".*")
 	if err != nil {
@@ -146,7 +148,7 @@ func TestTimes(t *testing.T) {
 func write(t *testing.T, files ...string) (*Facts, error) {
 	t.Helper()
 	dir := t.TempDir()
-	q := Request{Name: files[0], Path: filepath.Join(dir, files[0]), Beside: map[string]string{}}
+	q := Request{Name: files[0], Path: filepath.Join(dir, files[0]), Beside: map[string]string{}, Now: now}
 	stem := strings.TrimSuffix(files[0], filepath.Ext(files[0]))
 	for i := 0; i < len(files); i += 2 {
 		path := filepath.Join(dir, files[i])

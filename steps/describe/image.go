@@ -1,19 +1,17 @@
 package describe
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"math"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
 	"bagpipe/steps/raster"
-	"bagpipe/steps/space"
 
 	"github.com/bep/imagemeta"
-	"github.com/paulmach/orb"
 )
 
 var imageFormats = map[string]imagemeta.ImageFormat{".jpg": imagemeta.JPEG, ".jpeg": imagemeta.JPEG, ".png": imagemeta.PNG, ".webp": imagemeta.WebP,
@@ -23,7 +21,7 @@ var imageFormats = map[string]imagemeta.ImageFormat{".jpg": imagemeta.JPEG, ".jp
 var businessTags = map[string]string{"ImageDescription": "description", "Caption-Abstract": "description", "description": "description", "Description": "description",
 	"Artist": "creator", "By-line": "creator", "creator": "creator", "Creator": "creator", "Copyright": "rights", "CopyrightNotice": "rights", "rights": "rights", "Rights": "rights",
 	"Headline": "title", "ObjectName": "title", "title": "title", "Title": "title", "Keywords": "keywords", "subject": "keywords", "Subject": "keywords",
-	"City": "city", "Country-PrimaryLocationName": "country", "Province-State": "region"}
+	"City": "city", "Country-PrimaryLocationName": "country", "Province-State": "region", "Sub-location": "location", "Country": "country", "State": "region", "Location": "location"}
 
 var entityTags = map[string]string{"Make": "make", "Model": "model", "LensModel": "lens", "Orientation": "orientation", "Software": "software",
 	"ExposureTime": "exposure", "FNumber": "aperture", "ISO": "iso", "FocalLength": "focalLength"}
@@ -35,7 +33,7 @@ func readImage(q Request, facts *Facts) error {
 		return err
 	}
 	defer f.Close()
-	ending := strings.ToLower(path.Ext(q.Name))
+	ending := pictureEnding(q.Name)
 	facts.Entity["format"] = strings.ToUpper(strings.TrimPrefix(strings.Replace(ending, ".jpg", ".jpeg", 1), "."))
 	var tags imagemeta.Tags
 	result, err := imagemeta.Decode(imagemeta.Options{R: io.NewSectionReader(f, 0, size), ImageFormat: imageFormats[ending],
@@ -51,16 +49,18 @@ func readImage(q Request, facts *Facts) error {
 		return fmt.Errorf("picture: at byte 0: no %s", facts.Entity["format"])
 	}
 	for _, group := range []map[string]imagemeta.TagInfo{tags.IPTC(), tags.XMP(), tags.EXIF()} {
-		for name, t := range group {
-			facts.tag(name, t.Value)
+		for _, name := range slices.Sorted(maps.Keys(group)) {
+			facts.tag(name, group[name].Value)
 		}
 	}
 	facts.taken(&tags, q.Now)
-	if facts.position(q, &tags) {
+	if facts.position(q, f, size, &tags) {
 		return nil
 	}
 	return facts.worldPlace(q, result.ImageConfig)
 }
+
+func pictureEnding(name string) string { return strings.ToLower(path.Ext(name)) }
 
 // tag keeps one tag; the first source that has it decides.
 func (facts *Facts) tag(name string, value any) {
@@ -84,52 +84,26 @@ func (facts *Facts) tag(name string, value any) {
 	}
 }
 
-// taken reads when a picture was taken: its own time, with its zone where it has one.
+// taken reads when a picture was taken: its own time, with its zone where it has one; where EXIF has none by XMP and IPTC.
 func (facts *Facts) taken(tags *imagemeta.Tags, now time.Time) {
-	exif := tags.EXIF()
-	text := func(name string) string { return strings.TrimSpace(fmt.Sprint(exif[name].Value)) }
-	if _, ok := exif["DateTimeOriginal"]; !ok {
-		return
+	exif, xmp, iptc := tags.EXIF(), tags.XMP(), tags.IPTC()
+	text := func(t imagemeta.TagInfo) string {
+		s, _ := t.Value.(string)
+		return strings.TrimSpace(s)
 	}
-	at := text("DateTimeOriginal")
-	if zone, ok := exif["OffsetTimeOriginal"]; ok {
-		at += strings.TrimSpace(fmt.Sprint(zone.Value))
+	original := text(exif["DateTimeOriginal"])
+	if original != "" {
+		original += text(exif["OffsetTimeOriginal"])
 	}
-	facts.setTime(at, "")
+	day := text(iptc["DateCreated"])
+	for range 2 { // an unknown month or day is 00 (IPTC-IIM 4.2, 2:55)
+		day = strings.TrimSuffix(day, ":00")
+	}
+	facts.setFirst([]string{original, text(xmp["DateTimeOriginal"]), text(xmp["DateCreated"]), day + " " + text(iptc["TimeCreated"]), day, text(xmp["CreateDate"])}, "")
 	if t := facts.Time; t != nil && t.Start.After(now.AddDate(0, 0, 1)) { // a day: it may lack a time zone
 		facts.warn("taken %s, which is to come; the time is left out", t.Start.Format(time.DateOnly))
 		facts.Time = nil
 	}
-}
-
-// position reads where a picture was taken. A wrong number is worse than none, so what is
-// not whole is left out.
-func (facts *Facts) position(q Request, tags *imagemeta.Tags) bool {
-	exif := tags.EXIF()
-	if _, ok := exif["GPSLatitude"]; !ok {
-		return false
-	}
-	for _, name := range []string{"GPSLatitudeRef", "GPSLongitudeRef", "GPSLongitude"} {
-		if t, ok := exif[name]; !ok || strings.Trim(fmt.Sprint(t.Value), " \x00") == "" {
-			facts.warn("the position lacks its %s; it is left out", name)
-			return false
-		}
-	}
-	lat, lon, err := tags.GetLatLong()
-	if err == nil && (math.IsNaN(lat) || math.IsNaN(lon) || math.Abs(lat) > 90 || math.Abs(lon) > 180) {
-		err = fmt.Errorf("latitude %v, longitude %v", lat, lon)
-	}
-	if err == nil && lat == 0 && lon == 0 {
-		err = errors.New("latitude 0, longitude 0, as receivers without a fix write")
-	}
-	if err != nil {
-		facts.warn("the position is left out: %v", err)
-		return false
-	}
-	var warnings []string
-	facts.Space, warnings = space.Outline(orb.Ring{{lon, lat}}, space.FromEPSG(4326), q.Name)
-	facts.Warnings = append(facts.Warnings, warnings...)
-	return true
 }
 
 // worldPlace places a picture that has a world file.

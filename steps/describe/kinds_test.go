@@ -5,8 +5,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
-	"image"
-	"image/jpeg"
 	"math"
 	"os"
 	"path/filepath"
@@ -217,33 +215,9 @@ func movie(scale, units uint32) []byte {
 // captioned is a picture with IPTC and XMP.
 func captioned(t *testing.T) []byte {
 	t.Helper()
-	var b bytes.Buffer
-	if err := jpeg.Encode(&b, image.NewGray(image.Rect(0, 0, 8, 4)), nil); err != nil {
-		t.Fatal(err)
-	}
-	var iptc bytes.Buffer
-	for _, one := range []struct {
-		tag  byte
-		text string
-	}{{105, "Elbe in flood"}, {90, "Hamburg"}, {25, "flood"}, {25, "river"}} {
-		iptc.Write([]byte{0x1c, 2, one.tag, 0, byte(len(one.text))})
-		iptc.WriteString(one.text)
-	}
-	var irb bytes.Buffer
-	irb.WriteString("Photoshop 3.0\x008BIM\x04\x04\x00\x00")
-	_ = binary.Write(&irb, binary.BigEndian, uint32(iptc.Len()))
-	irb.Write(iptc.Bytes())
-	if iptc.Len()%2 > 0 {
-		irb.WriteByte(0)
-	}
 	xmp := "http://ns.adobe.com/xap/1.0/\x00" + `<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description rdf:about="" xmlns:dc="http://purl.org/dc/elements/1.1/">` +
 		`<dc:rights><rdf:Alt><rdf:li xml:lang="x-default">CC0</rdf:li></rdf:Alt></dc:rights></rdf:Description></rdf:RDF></x:xmpmeta>`
-	segment := func(marker byte, body []byte) []byte {
-		n := len(body) + 2
-		return append([]byte{0xff, marker, byte(n >> 8), byte(n)}, body...)
-	}
-	picture := b.Bytes()
-	return bytes.Join([][]byte{picture[:2], segment(0xe1, []byte(xmp)), segment(0xed, irb.Bytes()), picture[2:]}, nil)
+	return jpegOf(t, segment(0xe1, xmp), iptcSegment(105, "Elbe in flood", 90, "Hamburg", 25, "flood", 25, "river"))
 }
 
 // Files have roles by what the object is, given anew each time, and are counted by them.

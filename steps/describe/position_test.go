@@ -1,0 +1,195 @@
+package describe
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"image"
+	"image/jpeg"
+	"math"
+	"strings"
+	"testing"
+)
+
+// jpegOf is a small picture with these segments.
+func jpegOf(t testing.TB, segments ...[]byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := jpeg.Encode(&b, image.NewGray(image.Rect(0, 0, 8, 4)), nil); err != nil {
+		t.Fatal(err)
+	}
+	picture := b.Bytes()
+	return bytes.Join([][]byte{picture[:2], bytes.Join(segments, nil), picture[2:]}, nil)
+}
+
+// segment is a segment of a JPEG.
+func segment(marker byte, body string) []byte {
+	n := len(body) + 2
+	return append([]byte{0xff, marker, byte(n >> 8), byte(n)}, body...)
+}
+
+func xmpSegment(attributes string) []byte {
+	return segment(0xe1, "http://ns.adobe.com/xap/1.0/\x00"+`<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description rdf:about="" `+
+		`xmlns:exif="http://ns.adobe.com/exif/1.0/" xmlns:photoshop="http://ns.adobe.com/photoshop/1.0/" xmlns:xmp="http://ns.adobe.com/xap/1.0/" `+attributes+`/></rdf:RDF></x:xmpmeta>`)
+}
+
+// iptcSegment has data sets of the second record, each a number and its text.
+func iptcSegment(sets ...any) []byte {
+	var iptc bytes.Buffer
+	for i := 0; i < len(sets); i += 2 {
+		text := sets[i+1].(string)
+		iptc.Write([]byte{0x1c, 2, byte(sets[i].(int)), 0, byte(len(text))})
+		iptc.WriteString(text)
+	}
+	n := iptc.Len()
+	if n%2 > 0 {
+		iptc.WriteByte(0)
+	}
+	return segment(0xed, "Photoshop 3.0\x008BIM\x04\x04\x00\x00"+string(binary.BigEndian.AppendUint32(nil, uint32(n)))+iptc.String())
+}
+
+// gpsEXIF is EXIF of a position alone.
+func gpsEXIF(order binary.AppendByteOrder, latRef string, lat rationals, lonRef string, lon rationals) string {
+	b := []byte("II*\x00")
+	if order == binary.AppendByteOrder(binary.BigEndian) {
+		b = []byte("MM\x00*")
+	}
+	entry := func(tag, kind uint16, count, value uint32) {
+		b = order.AppendUint32(order.AppendUint16(order.AppendUint16(b, tag), kind), count)
+		b = order.AppendUint32(b, value)
+	}
+	text := func(tag uint16, s string) {
+		b = order.AppendUint32(order.AppendUint16(order.AppendUint16(b, tag), 2), 2)
+		b = append(b, s[0], 0, 0, 0)
+	}
+	b = order.AppendUint32(b, 8)
+	b = order.AppendUint16(b, 1)
+	entry(0x8825, 4, 1, 26)
+	b = order.AppendUint32(b, 0)
+	b = order.AppendUint16(b, 4)
+	text(1, latRef)
+	entry(2, 5, 3, 80)
+	text(3, lonRef)
+	entry(4, 5, 3, 104)
+	b = order.AppendUint32(b, 0)
+	for _, r := range []rationals{lat, lon} {
+		for _, part := range r {
+			b = order.AppendUint32(order.AppendUint32(b, part[0]), part[1])
+		}
+	}
+	return string(b)
+}
+
+// A position is taken when all its numbers are; else none is, with a warning that says why.
+func TestPositions(t *testing.T) {
+	whole := func(d, m, s uint32) rationals { return rationals{{d, 1}, {m, 1}, {s, 1}} }
+	lon := whole(116, 23, 29)
+	exif := func(latRef string, lat rationals, lonRef string, lon rationals) []byte {
+		return segment(0xe1, "Exif\x00\x00"+gpsEXIF(binary.LittleEndian, latRef, lat, lonRef, lon))
+	}
+	place := func(lat, lon string) []byte {
+		return xmpSegment(`exif:GPSLatitude="` + lat + `" exif:GPSLongitude="` + lon + `"`)
+	}
+	for _, c := range []struct {
+		name     string
+		segment  []byte
+		lat, lon float64 // NaN: none
+		says     string
+	}{
+		{"EXIF", exif("N", whole(39, 54, 20), "E", lon), 39.905555, 116.391388, ""},
+		{"EXIF, big endian", segment(0xe1, "Exif\x00\x00"+gpsEXIF(binary.BigEndian, "S", whole(39, 54, 20), "W", lon)), -39.905555, -116.391388, ""},
+		{"EXIF, rounded", exif("N", whole(39, 59, 60), "E", lon), 40, 116.391388, ""},
+		{"EXIF, fractions", exif("N", rationals{{39, 1}, {54333, 1000}, {0, 1}}, "E", lon), 39.90555, 116.391388, ""},
+		{"no degrees", exif("N", rationals{{39, 0}, {54, 1}, {20, 1}}, "E", lon), math.NaN(), 0, "GPSLatitude is of 39/0 degrees, which is no number"},
+		{"no seconds", exif("N", whole(39, 54, 20), "E", rationals{{116, 1}, {23, 1}, {0, 0}}), math.NaN(), 0, "GPSLongitude is of 0/0 seconds, which is no number"},
+		{"70 minutes", exif("N", whole(39, 70, 0), "E", lon), math.NaN(), 0, "GPSLatitude is of 70 minutes, which are 0 to 60"},
+		{"99 seconds", exif("N", whole(39, 7, 99), "E", lon), math.NaN(), 0, "GPSLatitude is of 99 seconds, which are 0 to 60"},
+		{"no side", exif("X", whole(39, 54, 20), "E", lon), math.NaN(), 0, `GPSLatitudeRef is "X", not N or S`},
+		{"beyond", exif("N", whole(99, 54, 20), "E", lon), math.NaN(), 0, "latitude 99.9"},
+		{"no fix", exif("N", whole(0, 0, 0), "E", whole(0, 0, 0)), math.NaN(), 0, "without a fix"},
+		{"XMP", place("52,50.5667N", "13,24.5E"), 52.842778, 13.408333, ""},
+		{"XMP, south and west", place("52,50.5667S", "13,24.5W"), -52.842778, -13.408333, ""},
+		{"XMP, seconds", place("52,50,34N", "13,24,30E"), 52.842778, 13.408333, ""},
+		{"XMP, decimal", place("-52.5", "13.25"), -52.5, 13.25, ""},
+		{"XMP, 70 minutes", place("52,70.5N", "13,24.5E"), math.NaN(), 0, `GPSLatitude is "52,70.5N", of 70.5 minutes, which are 0 to 60`},
+		{"XMP, no number", place("52,xN", "13,24.5E"), math.NaN(), 0, `GPSLatitude is "52,xN", which are no degrees`},
+		{"XMP, no side", place("52,50.5", "13,24.5E"), math.NaN(), 0, "which does not end with N or S"},
+		{"XMP, other side", place("52,50.5E", "13,24.5E"), math.NaN(), 0, "which does not end with N or S"},
+		{"XMP, half", xmpSegment(`exif:GPSLatitude="52,50.5667N"`), math.NaN(), 0, `GPSLongitude is "", which are no degrees`},
+		{"none", xmpSegment(`xmp:Rating="3"`), math.NaN(), 0, ""},
+	} {
+		f, err := write(t, "a.jpg", string(jpegOf(t, c.segment)))
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if said := strings.Join(f.Warnings, "; "); (c.says == "") != (said == "") || !strings.Contains(said, c.says) {
+			t.Errorf("%s: says %q, want %q", c.name, said, c.says)
+		}
+		if math.IsNaN(c.lat) != (f.Space == nil) {
+			t.Errorf("%s: %+v", c.name, f.Space)
+		} else if f.Space != nil && (math.Abs(f.Space.WGS84.Centre[1]-c.lat) > 1e-5 || math.Abs(f.Space.WGS84.Centre[0]-c.lon) > 1e-5) {
+			t.Errorf("%s: %v", c.name, f.Space.WGS84.Centre)
+		}
+	}
+}
+
+// The numbers of a position are found however far in a file EXIF stands, and in a PNG.
+func TestPositionFarIn(t *testing.T) {
+	exif := gpsEXIF(binary.BigEndian, "N", rationals{{39, 0}, {54, 1}, {20, 1}}, "E", rationals{{116, 1}, {23, 1}, {29, 1}})
+	for _, before := range []int{0, 1, exifWindow - 17, exifWindow - 12, exifWindow - 3, exifWindow, 3 * exifWindow} {
+		for _, marker := range []string{"Exif\x00\x00", "eXIf", "EXIF\x30\x00\x00\x00"} {
+			data := strings.Repeat("\x00", before) + marker + exif
+			if r, found := findGPS(strings.NewReader(data), int64(len(data)), 2); !found || r[0] != [2]uint32{39, 0} {
+				t.Errorf("%q at %d: %v, %v", marker, before, r, found)
+			}
+		}
+	}
+	if r, found := findGPS(strings.NewReader(exif), int64(len(exif)), 4); !found || r[2] != [2]uint32{29, 1} {
+		t.Errorf("%v, %v", r, found)
+	}
+	for n := range len(exif) {
+		findGPS(strings.NewReader(exif[:n]), int64(n), 2)
+	}
+}
+
+// When a picture was taken is read of XMP and IPTC where EXIF does not say.
+func TestWhenAPictureIsOf(t *testing.T) {
+	for _, c := range []struct {
+		name                        string
+		segments                    [][]byte
+		start, end, precision, says string
+	}{
+		{"photoshop", [][]byte{xmpSegment(`photoshop:DateCreated="2013-06-14T10:11:12+02:00" xmp:CreateDate="2020-01-01"`)}, "2013-06-14T08:11:12Z", "2013-06-14T08:11:12Z", "second", ""},
+		{"created", [][]byte{xmpSegment(`xmp:CreateDate="2013-06-14T10:11Z"`)}, "2013-06-14T10:11:00Z", "2013-06-14T10:11:59Z", "second", ""},
+		{"month", [][]byte{xmpSegment(`photoshop:DateCreated="2013-06"`)}, "2013-06-01T00:00:00Z", "2013-06-30T23:59:59Z", "month", ""},
+		{"original", [][]byte{xmpSegment(`exif:DateTimeOriginal="2013-06-14" photoshop:DateCreated="2012"`)}, "2013-06-14T00:00:00Z", "2013-06-14T23:59:59Z", "day", ""},
+		{"IPTC", [][]byte{iptcSegment(55, "20130614", 60, "101112+0200")}, "2013-06-14T08:11:12Z", "2013-06-14T08:11:12Z", "second", ""},
+		{"IPTC, no zone", [][]byte{iptcSegment(55, "20130614", 60, "101112")}, "2013-06-14T10:11:12Z", "2013-06-14T10:11:12Z", "second", "no time zone"},
+		{"IPTC, day", [][]byte{iptcSegment(55, "20130614")}, "2013-06-14T00:00:00Z", "2013-06-14T23:59:59Z", "day", ""},
+		{"IPTC, month", [][]byte{iptcSegment(55, "20130600")}, "2013-06-01T00:00:00Z", "2013-06-30T23:59:59Z", "month", ""},
+		{"IPTC, year", [][]byte{iptcSegment(55, "20130000")}, "2013-01-01T00:00:00Z", "2013-12-31T23:59:59Z", "year", ""},
+		{"both", [][]byte{xmpSegment(`xmp:CreateDate="2020-01-01"`), iptcSegment(55, "20130614")}, "2013-06-14T00:00:00Z", "2013-06-14T23:59:59Z", "day", ""},
+		{"to come", [][]byte{xmpSegment(`photoshop:DateCreated="3013-06-14"`)}, "", "", "", "which is to come"},
+		{"none", [][]byte{xmpSegment(`photoshop:DateCreated="some day"`)}, "", "", "", `"some day" is no time`},
+		{"neither", [][]byte{xmpSegment(`xmp:Rating="3"`)}, "", "", "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f, err := write(t, "a.jpg", string(jpegOf(t, c.segments...)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			isTime(t, f, c.start, c.end, c.precision, c.says)
+		})
+	}
+	f, err := write(t, "a.jpg", string(jpegOf(t, xmpSegment(`photoshop:City="Wittenberge" photoshop:State="Brandenburg" photoshop:Country="Germany"`), iptcSegment(92, "harbour"))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	says(t, f, map[string]any{"city": "Wittenberge", "region": "Brandenburg", "country": "Germany", "location": "harbour"})
+	for range 20 {
+		if f, err := write(t, "a.jpg", string(jpegOf(t, iptcSegment(5, "a name", 105, "a headline")))); err != nil || fmt.Sprint(f.Business["title"]) != "a headline" {
+			t.Fatalf("%v, %v", f, err)
+		}
+	}
+}
