@@ -280,3 +280,35 @@ func TestShapesOnBothSides(t *testing.T) {
 		}
 	}
 }
+
+// What an object of one kind alone has is main, whatever its kind; world files are metadata by each of their endings.
+func TestRolesOfFewFiles(t *testing.T) {
+	for _, c := range []struct {
+		kind, file string
+		want       map[string]string
+	}{
+		{"", "", map[string]string{"notes.txt": "main"}},
+		{"", "", map[string]string{"a.csv": "main", "b.json": "main"}},
+		{"", "", map[string]string{"record.xml": "main"}},
+		{"", "", map[string]string{"letter.docx": "main", "letter.xml": "metadata", "read.txt": "metadata"}},
+		{"", "", map[string]string{"thumb.jpg": "main"}},
+		{Image, "preview.jpg", map[string]string{"preview.jpg": "main", "preview.jpgw": "metadata", "letter.docx": "attached"}},
+		{Raster, "a.tif", map[string]string{"a.tif": "main", "a.tifw": "metadata", "a.TFW": "metadata", "b.tiffw": "metadata", "b.jpegw": "metadata", "b.pngw": "metadata", "c.wld": "metadata", "notes.txt": "metadata"}},
+		{"", "", map[string]string{}},
+	} {
+		v := layout.Inventory{Files: map[string]layout.InventoryFile{}}
+		for name := range c.want {
+			v.Files[name] = layout.InventoryFile{Size: 10}
+		}
+		o := &Object{}
+		if c.kind != "" {
+			o.Entity = map[string]any{"kind": c.kind, "file": c.file}
+		}
+		Roles(&v, o)
+		for name, role := range c.want {
+			if v.Files[name].Role != role {
+				t.Errorf("%v: %s is %s", c.want, name, v.Files[name].Role)
+			}
+		}
+	}
+}

@@ -3,6 +3,7 @@ package describe
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"bagpipe/layout"
@@ -15,14 +16,18 @@ import (
 //	view      previews and overviews that came along
 //	attached  everything else
 //
+// The principal file is main whatever its name, and of an object without one what else there is: files that
+// are no side-cars, or side-cars alone.
+//
 // It gives the counts and bytes by role, and how many files have the name and the size of one that was counted before.
 func Roles(v *layout.Inventory, o *Object) map[string]any {
 	principal, _ := o.Entity["kind"].(string)
 	out := map[string]any{}
 	same := map[string]int{}
 	repeated := 0
+	roles := rolesOf(v, principal, o.Entity["file"])
 	for p, f := range v.Files {
-		f.Role = role(p, principal)
+		f.Role = roles[p]
 		v.Files[p] = f
 		of, _ := out[f.Role].(map[string]any)
 		if of == nil {
@@ -42,9 +47,32 @@ func Roles(v *layout.Inventory, o *Object) map[string]any {
 	return out
 }
 
+func rolesOf(v *layout.Inventory, principal string, file any) map[string]string {
+	roles, of := map[string]string{}, map[string]int{}
+	for p := range v.Files {
+		roles[p] = role(p, principal)
+		if p == file {
+			roles[p] = "main"
+		}
+		of[roles[p]]++
+	}
+	for _, lesser := range []string{"attached", "metadata", "view"} {
+		if of["main"] > 0 || of[lesser] == 0 {
+			continue
+		}
+		for p, r := range roles {
+			if r == lesser {
+				roles[p] = "main"
+			}
+		}
+		break
+	}
+	return roles
+}
+
 var mainEndings = map[string]string{".shx": Vector, ".dbf": Vector, ".sbn": Vector, ".sbx": Vector, ".cpg": Vector, ".qix": Vector}
 
-var metadataEndings = map[string]bool{".xml": true, ".tfw": true, ".wld": true, ".jgw": true, ".pgw": true, ".prj": true, ".rpb": true, ".rpc": true, ".imd": true, ".met": true, ".xmp": true, ".json": true, ".csv": true, ".rule": true, ".html": true, ".htm": true, ".txt": true}
+var metadataEndings = map[string]bool{".xml": true, ".prj": true, ".rpb": true, ".rpc": true, ".imd": true, ".met": true, ".xmp": true, ".json": true, ".csv": true, ".rule": true, ".html": true, ".htm": true, ".txt": true}
 
 func role(p, principal string) string {
 	name := strings.ToLower(path.Base(p))
@@ -55,7 +83,7 @@ func role(p, principal string) string {
 		return "view"
 	case KindOf(name) == Image && (IsPreview(stem) || principal == Raster || principal == Vector):
 		return "view"
-	case metadataEndings[ending]:
+	case metadataEndings[ending] || slices.Contains(worldFiles, ending):
 		return "metadata"
 	case principal != "" && (KindOf(name) == principal || mainEndings[ending] == principal):
 		return "main"
