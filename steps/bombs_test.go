@@ -65,3 +65,23 @@ func TestBombs(t *testing.T) {
 		t.Errorf("good.tif: %+v", report.Files["good.tif"])
 	}
 }
+
+// Of an object of more files than are looked into the side-cars are read nevertheless, those nearest the top first.
+func TestSideCarOfMany(t *testing.T) {
+	dropped := map[string]string{"about.xml": "<record><notary>A. Notary</notary></record>"}
+	for i := range manyDescribed + 1 {
+		dropped[fmt.Sprintf("scans/%03d.mp3", i)] = strings.Repeat("x", 200)
+		dropped[fmt.Sprintf("scans/%03d.xml", i)] = "<scan>" + strings.Repeat("x", 100) + "</scan>"
+	}
+	it := newItem(t, "drop", dropped)
+	c := it.call()
+	c.With = map[string]any{"business": map[string]any{"notary": "//notary"}}
+	res, err := Builtins()["describe"].Robot.Run(t.Context(), c)
+	must(t, err)
+	if business, _ := res.Metadata["business"].(map[string]any); business["notary"] != "A. Notary" {
+		t.Errorf("%v", business)
+	}
+	if !strings.Contains(res.Message, "1000 files described, 3 left out") {
+		t.Errorf("says %q", res.Message)
+	}
+}

@@ -21,8 +21,8 @@ import (
 
 const workDescribe = "describe"
 
-// manyDescribed is how many files of an object are looked into: the largest of those that
-// something can be read of.
+// manyDescribed is how many files of an object are looked into: so many of the data that something can be
+// read of, the largest, and so many of its side-cars, those nearest the top.
 const manyDescribed = 500
 
 // describeObject says what the object's files say of themselves: of the object in the
@@ -57,7 +57,7 @@ func describeObject(ctx context.Context, c *Call) (Result, error) {
 		}
 	}
 	if left > 0 {
-		c.logf("warning: %s that could be read are left out; the largest %d are described", layout.Count(left, "file"), manyDescribed)
+		c.logf("warning: %s that could be read are left out; of data the largest %d are described, of side-cars the %d nearest the top", layout.Count(left, "file"), manyDescribed, manyDescribed)
 	}
 	o := describe.Combine(all)
 	for _, text := range o.Warnings {
@@ -135,14 +135,26 @@ func businessParam(with map[string]any) (map[string]string, error) {
 
 // choose gives the files that something can be read of, and how many more there are.
 func choose(tree *files.Tree) (chosen []files.Entry, left int) {
+	var data, sideCars []files.Entry
 	for _, f := range tree.Files {
-		if describe.KindOf(f.Path) != "" {
-			chosen = append(chosen, f)
+		switch describe.KindOf(f.Path) {
+		case "":
+		case describe.Metadata:
+			sideCars = append(sideCars, f)
+		default:
+			data = append(data, f)
 		}
 	}
-	slices.SortStableFunc(chosen, func(a, b files.Entry) int { return -cmp.Compare(a.Size, b.Size) })
-	n := min(len(chosen), manyDescribed)
-	return chosen[:n], len(chosen) - n
+	larger := func(a, b files.Entry) int { return -cmp.Compare(a.Size, b.Size) }
+	slices.SortStableFunc(data, larger)
+	slices.SortStableFunc(sideCars, func(a, b files.Entry) int {
+		return cmp.Or(cmp.Compare(strings.Count(a.Path, "/"), strings.Count(b.Path, "/")), larger(a, b))
+	})
+	for _, all := range [][]files.Entry{data, sideCars} {
+		n := min(len(all), manyDescribed)
+		chosen, left = append(chosen, all[:n]...), left+len(all)-n
+	}
+	return chosen, left
 }
 
 // describeFile asks for one file and the files beside it.
