@@ -1,6 +1,7 @@
 package describe
 
 import (
+	"encoding/binary"
 	"math"
 	"os"
 	"path/filepath"
@@ -273,6 +274,10 @@ func FuzzRead(f *testing.F) {
 		f.Add(name, []byte("x"))
 	}
 	f.Add("a.xml", []byte(gaofen))
+	for name, data := range mediaSamples() {
+		f.Add(name, []byte(data))
+	}
+	f.Add("a.jpg", jpegOf(f, segment(0xe1, "Exif\x00\x00"+gpsEXIF(binary.LittleEndian, "N", rationals{{39, 1}, {54, 0}, {20, 1}}, "E", rationals{}))))
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, name string, data []byte) {
 		if KindOf(name) == "" || strings.ContainsAny(name, "/\x00") || len(name) > 100 {

@@ -11,29 +11,50 @@ import (
 	"github.com/dhowden/tag"
 )
 
-// readMedia reads the tags of audio and video, and of MP4 and QuickTime how long it is.
+// container reads what a file of its ending is technically; tags are where those are read by dhowden/tag, which
+// reads them of MP3 alone without any.
+type container struct {
+	format string
+	read   func(io.ReaderAt, int64, *Facts) error
+	tags   bool
+}
+
+var (
+	mp4 = container{"MP4", readMP4, true}
+	mkv = container{"Matroska", readMatroska, false}
+	ogg = container{"OGG", readOgg, true}
+	aif = container{"AIFF", readAIFF, false}
+)
+
+var containers = map[string]container{".mp4": mp4, ".m4a": {"M4A", readMP4, true}, ".m4v": {"M4V", readMP4, true}, ".mov": {"MOV", readMP4, true},
+	".mkv": mkv, ".mka": mkv, ".webm": mkv, ".avi": {"AVI", readAVI, false}, ".wav": {"WAV", readWAV, false}, ".wave": {"WAV", readWAV, false}, ".bwf": {"WAV", readWAV, false},
+	".aif": aif, ".aiff": aif, ".aifc": aif, ".ogg": ogg, ".oga": ogg, ".opus": {"Opus", readOgg, true}, ".flac": {"FLAC", readFLAC, true}, ".mp3": {"MP3", nil, true}}
+
+// maxTagsAt is where the tags of an Ogg or FLAC, which come first, are no longer looked for.
+const maxTagsAt = 64 << 20
+
+// readMedia reads how long audio or video is and of what, and its tags.
 func readMedia(q Request, facts *Facts) error {
 	f, size, err := openFile(q.Path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	facts.Entity["format"] = strings.ToUpper(strings.TrimPrefix(path.Ext(q.Name), "."))
-	switch strings.ToLower(path.Ext(q.Name)) {
-	case ".mp4", ".m4a", ".m4v", ".mov":
-		seconds, err := duration(f, size)
-		if err != nil {
-			return err
-		}
-		if seconds > 0 {
-			facts.Entity["seconds"] = seconds
-		}
-		if _, err := f.Seek(0, io.SeekStart); err != nil {
+	c := containers[strings.ToLower(path.Ext(q.Name))]
+	facts.Entity["format"] = c.format
+	if c.read != nil {
+		if err := c.read(f, size, facts); err != nil {
 			return err
 		}
 	}
-	m, err := tag.ReadFrom(f)
-	if errors.Is(err, tag.ErrNoTagsFound) {
+	if !c.tags {
+		return nil
+	}
+	if c.read != nil && facts.Kind == Audio && c.format != "M4A" {
+		size = min(size, maxTagsAt)
+	}
+	m, err := tag.ReadFrom(io.NewSectionReader(f, 0, size))
+	if errors.Is(err, tag.ErrNoTagsFound) || errors.Is(err, io.EOF) && (c.format == "OGG" || c.format == "Opus") { // no packet of them to the end
 		return nil
 	}
 	if err != nil {
@@ -41,6 +62,13 @@ func readMedia(q Request, facts *Facts) error {
 	}
 	facts.tagged(m)
 	return nil
+}
+
+// readMP4 reads how long an MP4 or QuickTime is.
+func readMP4(f io.ReaderAt, size int64, facts *Facts) error {
+	seconds, err := duration(f, size)
+	saySeconds(facts.Entity, seconds)
+	return err
 }
 
 // tagged takes over what tags say, and when it is from, as exactly as they say it.
