@@ -41,8 +41,9 @@ func describeObject(ctx context.Context, c *Call) (Result, error) {
 	defer w.Close()
 	var all []describe.File
 	chosen, left := choose(tree)
+	beside := sideCars(tree, chosen)
 	for i, f := range chosen {
-		facts, err := describeFile(ctx, w, tree, f.Path, business, c.Now())
+		facts, err := describeFile(ctx, w, tree, f.Path, beside[f.Path], business, c.Now())
 		if err != nil {
 			return Result{}, fmt.Errorf("describe %s: %w", layout.EncodePath(f.Path), err)
 		}
@@ -157,18 +158,58 @@ func choose(tree *files.Tree) (chosen []files.Entry, left int) {
 	return chosen, left
 }
 
-// describeFile asks for one file and the files beside it.
-func describeFile(ctx context.Context, w *decoder.Worker, tree *files.Tree, name string, business map[string]string, now time.Time) (*describe.Facts, error) {
-	q := describe.Request{Path: layout.EncodePath(tree.At(name)), Name: path.Base(name), Beside: map[string]string{}, Business: business, Now: now}
+// sideCars gives the files beside each of some files: by what follows its name, in lower case. Their names may differ from
+// its own in case; where several do, the one that differs least is meant.
+func sideCars(tree *files.Tree, of []files.Entry) map[string]map[string]string {
+	const most = 50
+	stemOf := func(name string) string { return strings.TrimSuffix(name, path.Ext(name)) }
+	named := map[string][]string{} // by the stem in lower case
+	out := make(map[string]map[string]string, len(of))
+	for _, f := range of {
+		stem := stemOf(f.Path)
+		out[f.Path], named[foldedName(stem)] = map[string]string{}, append(named[foldedName(stem)], f.Path)
+	}
+	for _, e := range tree.Files {
+		for at := len(path.Dir(e.Path)); at < len(e.Path); at++ {
+			if e.Path[at] != '.' {
+				continue
+			}
+			for _, name := range named[foldedName(e.Path[:at])] {
+				ending, beside := strings.ToLower(e.Path[at:]), out[name]
+				was, there := beside[ending]
+				if there && unlike(name, was) <= unlike(name, e.Path) || !there && len(beside) == most {
+					continue
+				}
+				beside[ending] = e.Path
+			}
+		}
+	}
+	return out
+}
+
+// foldedName is a path whose last name is in lower case; folders stay as they are.
+func foldedName(p string) string {
+	dir, name := path.Split(p)
+	return dir + strings.ToLower(name)
+}
+
+// unlike tells how much the name of a side-car differs from its file's: in case, or in that of its ending alone.
+func unlike(name, beside string) int {
 	stem := strings.TrimSuffix(name, path.Ext(name))
-	from, _ := slices.BinarySearchFunc(tree.Files, stem, func(e files.Entry, s string) int { return strings.Compare(e.Path, s) })
-	for _, e := range tree.Files[from:] {
-		if !strings.HasPrefix(e.Path, stem) || len(q.Beside) == 50 {
-			break
-		}
-		if ending := strings.ToLower(e.Path[len(stem):]); strings.HasPrefix(ending, ".") && !strings.Contains(ending, "/") {
-			q.Beside[ending] = layout.EncodePath(tree.At(e.Path))
-		}
+	switch n := strings.HasPrefix(beside, stem); {
+	case !n:
+		return 2
+	case beside[len(stem):] != strings.ToLower(beside[len(stem):]):
+		return 1
+	}
+	return 0
+}
+
+// describeFile asks for one file and the files beside it.
+func describeFile(ctx context.Context, w *decoder.Worker, tree *files.Tree, name string, beside map[string]string, business map[string]string, now time.Time) (*describe.Facts, error) {
+	q := describe.Request{Path: layout.EncodePath(tree.At(name)), Name: path.Base(name), Beside: map[string]string{}, Business: business, Now: now}
+	for ending, p := range beside {
+		q.Beside[ending] = layout.EncodePath(tree.At(p))
 	}
 	facts := &describe.Facts{}
 	err := w.Ask(ctx, q, facts)

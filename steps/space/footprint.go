@@ -40,7 +40,7 @@ const maxVertices = 200
 func Outline(ring orb.Ring, c CRS, source string) (*Space, []string) {
 	s := &Space{Source: source}
 	for _, p := range ring {
-		if !finite(p) {
+		if !Finite(p) {
 			return nil, []string{"a coordinate is not a number; the footprint is left out"}
 		}
 	}
@@ -69,7 +69,7 @@ func Outline(ring orb.Ring, c CRS, source string) (*Space, []string) {
 	lonLat := orb.Ring{}
 	for _, p := range dense(ring, c) {
 		q := c.ToWGS84(p)
-		if !finite(q) || math.Abs(q[1]) > 90+1e-6 {
+		if !Finite(q) || math.Abs(q[1]) > 90+1e-6 {
 			return s, append(warnings, fmt.Sprintf("a point at %v is outside %s; no position in WGS 84", p, c))
 		}
 		lonLat = append(lonLat, orb.Point{q[0], min(max(q[1], -90), 90)})
@@ -91,7 +91,8 @@ func Box(west, south, east, north float64) orb.Ring {
 	return orb.Ring{{west, south}, {east, south}, {east, north}, {west, north}, {west, south}}
 }
 
-func finite(p orb.Point) bool {
+// Finite reports whether both coordinates are numbers.
+func Finite(p orb.Point) bool {
 	return !math.IsNaN(p[0]) && !math.IsNaN(p[1]) && !math.IsInf(p[0], 0) && !math.IsInf(p[1], 0)
 }
 
