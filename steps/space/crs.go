@@ -17,6 +17,7 @@ type CRS struct {
 	Approx string // why positions in WGS 84 are some metres off
 
 	unit       float64 // metres, of a projected one
+	edge       float64 // of the web's Mercator: how far the globe goes to each side; 0: of another
 	geographic bool
 	exact      bool                            // degrees are those of WGS 84
 	system     wgs84.CoordinateReferenceSystem // nil: no way to WGS 84 is known
@@ -50,6 +51,13 @@ func (c CRS) ToWGS84(p orb.Point) orb.Point {
 	}
 	lon, lat, _ := wgs84.Transform(c.system, wgs84.LonLat())(p[0]*unit, p[1]*unit, 0)
 	return orb.Point{lon, lat}
+}
+
+// holds reports whether bounds lie on the projected globe. Those that cross the antimeridian do, whichever side they are on.
+// ToWGS84 would give a longitude to any other, as the web's Mercator has no end.
+func (c CRS) holds(b orb.Bound) bool {
+	edge := c.edge * (1 + 1e-6) // 20 metres: pixels hang over
+	return edge == 0 || b.Min[0] <= edge && b.Max[0] >= -edge && b.Max[0]-b.Min[0] <= 2*edge && b.Min[1] >= -edge && b.Max[1] <= edge
 }
 
 // FromEPSG gives the system of a code. Of a code that is not known here it holds the code

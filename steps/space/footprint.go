@@ -66,6 +66,9 @@ func Outline(ring orb.Ring, c CRS, source string) (*Space, []string) {
 			return s, append(warnings, text)
 		}
 	}
+	if b := ring.Bound(); !c.holds(b) {
+		return s, append(warnings, fmt.Sprintf("coordinates from %v to %v are outside %s; no position in WGS 84", b.Min, b.Max, c))
+	}
 	lonLat := orb.Ring{}
 	for _, p := range dense(ring, c) {
 		q := c.ToWGS84(p)

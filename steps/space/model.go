@@ -100,6 +100,8 @@ func modelOf(code int) (model, bool) {
 		return krueger(code-4509, 3, float64(75+3*(code-4534)), false)
 	case code == 3857 || code == 900913:
 		return model{name: "WGS 84 / Pseudo-Mercator", datum: datums[0], method: mercator, scale: 1, unit: 1}, true
+	case code == 3035:
+		return model{name: "ETRS89-extended / LAEA Europe", datum: datums[2], method: azimuthal, lon0: 10, lat0: 52, x0: 4321000, y0: 3210000, unit: 1}, true
 	case code == 3310:
 		return model{name: "NAD83 / California Albers", datum: datums[1], method: albers, lon0: -120, lat1: 34, lat2: 40.5, y0: -4000000, unit: 1}, true
 	case code == 3309:
@@ -124,7 +126,7 @@ func (m model) code() int {
 			}
 		}
 	}
-	for _, code := range []int{3857, 3310, 3309} {
+	for _, code := range []int{3857, 3035, 3310, 3309} {
 		if got, _ := modelOf(code); got.same(m) {
 			return code
 		}
@@ -158,7 +160,7 @@ func (m model) crs(code int) CRS {
 	case geographic:
 		c.system = d.LonLat()
 	case mercator:
-		c.system = wgs84.WebMercator()
+		c.system, c.edge = wgs84.WebMercator(), math.Pi*m.datum.a/m.unit
 	case transverse:
 		c.system = wgs84.ProjectedReferenceSystem{Datum: d, Projection: transverseMercator{m.lon0, m.lat0, m.scale, x0, y0}}
 	case conformal:
@@ -166,7 +168,7 @@ func (m model) crs(code int) CRS {
 	case albers:
 		c.system = d.AlbersEqualAreaConic(m.lon0, m.lat0, m.lat1, m.lat2, x0, y0)
 	case azimuthal:
-		c.system = d.LambertAzimuthalEqualArea(m.lon0, m.lat0, x0, y0)
+		c.system = wgs84.ProjectedReferenceSystem{Datum: d, Projection: azimuthalEqualArea{m.lon0, m.lat0, x0, y0}}
 	}
 	return c
 }

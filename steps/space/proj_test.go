@@ -89,3 +89,51 @@ func TestPositionsArePROJs(t *testing.T) {
 		}
 	}
 }
+
+// What a WKT spells by a method and its numbers is where PROJ has it, wherever the centre is, and in the centre itself.
+func TestMethodsArePROJs(t *testing.T) {
+	if _, err := exec.LookPath("cs2cs"); err != nil {
+		t.Skip("cs2cs is not installed; testdata/tools.sh installs it where it can")
+	}
+	for _, m := range []struct {
+		method, proj           string
+		lon0, lat0, lat1, lat2 float64
+	}{
+		{azimuthal, "laea", 0, 90, 0, 0}, {azimuthal, "laea", 0, -90, 0, 0}, {azimuthal, "laea", 20, -30, 0, 0}, {azimuthal, "laea", 20, 0, 0, 0}, {azimuthal, "laea", -100, 45, 0, 0},
+		{albers, "aea", -96, 23, 29.5, 45.5}, {albers, "aea", -60, -32, -5, -42}, {albers, "aea", 10, 30, 40, 40},
+		{conformal, "lcc", 3, 46.5, 44, 49}, {conformal, "lcc", 135, -32, -28, -36}, {transverse, "tmerc", 9, -30, 0, 0},
+	} {
+		c, err := ParseWKT(model{name: "trial", datum: datums[0], method: m.method, lon0: m.lon0, lat0: m.lat0, lat1: m.lat1, lat2: m.lat2, scale: 1, unit: 1}.wkt(0))
+		if err != nil || !c.Known() {
+			t.Fatalf("%+v: %v", m, err)
+		}
+		var asked strings.Builder
+		var points []orb.Point
+		for _, d := range []orb.Point{{0, 0}, {5, 3}, {-10, -8}, {0, 1}, {20, -15}, {1e-7, 1e-7}} {
+			lat := m.lat0 + d[1]
+			if math.Abs(lat) > 90 {
+				lat = math.Copysign(180, lat) - lat
+			}
+			points = append(points, orb.Point{m.lon0 + d[0], lat})
+			fmt.Fprintf(&asked, "%.12f %.12f\n", m.lon0+d[0], lat)
+		}
+		cmd := exec.Command("cs2cs", "-f", "%.9f", "+proj=longlat", "+datum=WGS84", "+to", "+proj="+m.proj, "+datum=WGS84",
+			fmt.Sprintf("+lon_0=%v", m.lon0), fmt.Sprintf("+lat_0=%v", m.lat0), fmt.Sprintf("+lat_1=%v", m.lat1), fmt.Sprintf("+lat_2=%v", m.lat2))
+		cmd.Stdin = strings.NewReader(asked.String())
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%+v: %v", m, err)
+		}
+		for i, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+			var x, y float64
+			if _, err := fmt.Sscan(line, &x, &y); err != nil {
+				t.Fatalf("%+v: %q", m, line)
+			}
+			got, want := c.ToWGS84(orb.Point{x, y}), points[i]
+			off := math.Max(math.Abs(math.Remainder(got[0]-want[0], 360))*math.Cos(want[1]*math.Pi/180), math.Abs(got[1]-want[1]))
+			if !(off < 1e-7) {
+				t.Errorf("%s around %v %v: %v is %v, want %v", m.proj, m.lon0, m.lat0, orb.Point{x, y}, got, want)
+			}
+		}
+	}
+}

@@ -24,6 +24,7 @@ func TestToWGS84(t *testing.T) {
 		{32633, 500000, 0, 15, 0, 1e-7},
 		{32631, 166021.4430805405, 0, 0, 0, 1e-7},
 		{3857, 20037508, 20037508.342789244, 180, 85.0511287798066, 1e-5},
+		{3035, 4321000, 3210000, 10, 52, 1e-8},      // its false origin
 		{3035, 3962799.45, 2999718.85, 5, 50, 1e-7}, // EPSG, guidance note 7-2
 		{32756, 334873.199, 6252266.092, 151.215, -33.857, 1e-7},
 		{4326, 12.5, -7.25, 12.5, -7.25, 0},
@@ -74,7 +75,7 @@ func geocentric(lon, lat float64) (x, y, z float64) {
 }
 
 func TestParseWKT(t *testing.T) {
-	for _, code := range []int{4326, 4269, 4267, 4490, 32633, 32733, 26910, 25832, 26711, 4513, 4549, 3310} {
+	for _, code := range []int{4326, 4269, 4267, 4490, 3035, 32633, 32733, 26910, 25832, 26711, 4513, 4549, 3310} {
 		want := FromEPSG(code)
 		read, err := ParseWKT(want.WKT)
 		if err != nil || read.Code != code {
@@ -99,7 +100,7 @@ func TestParseWKT(t *testing.T) {
 }
 
 func TestOutline(t *testing.T) {
-	utm, plain := FromEPSG(32633), FromEPSG(4326)
+	utm, plain, web := FromEPSG(32633), FromEPSG(4326), FromEPSG(3857)
 	for _, c := range []struct {
 		name   string
 		ring   orb.Ring
@@ -117,6 +118,11 @@ func TestOutline(t *testing.T) {
 		{"no number", orb.Ring{{math.NaN(), 1}, {1, 1}}, plain, nil, "not a number", 0},
 		{"unknown system", Box(0, 0, 1, 1), CRS{}, nil, "no way from", 0},
 		{"outside the zone", Box(1e12, 1e12, 2e12, 2e12), utm, nil, "no position in WGS 84", 0},
+		{"on the web's map", Box(-20037508.342789244, -20037508.342789244, 20037508.342789244, 20037508.342789244), web, []float64{-180, -85.05112878, 180, 85.05112878}, "", 1},
+		{"across the web's map", Box(19926188.85199597, 0, 20148827.833582517, 1e5), web, []float64{179, 0, -179, 0.89827848}, "", 2},
+		{"beside the web's map", Box(3e7, 0, 3.1e7, 1e5), web, nil, "are outside EPSG:3857; no position in WGS 84", 0},
+		{"above the web's map", orb.Ring{{0, 2.1e7}}, web, nil, "are outside EPSG:3857; no position in WGS 84", 0},
+		{"twice around the web's map", Box(-2.1e7, 0, 2.1e7, 1e5), web, nil, "are outside EPSG:3857; no position in WGS 84", 0},
 		{"a point", orb.Ring{{12, 34}}, plain, []float64{12, 34, 12, 34}, "", 0},
 	} {
 		s, warnings := Outline(c.ring, c.crs, "trial")
