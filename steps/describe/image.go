@@ -57,7 +57,8 @@ func readImage(q Request, facts *Facts) error {
 	if facts.position(q, f, size, &tags) {
 		return nil
 	}
-	return facts.worldPlace(q, result.ImageConfig)
+	facts.worldPlace(q, result.ImageConfig)
+	return nil
 }
 
 func pictureEnding(name string) string { return strings.ToLower(path.Ext(name)) }
@@ -107,9 +108,8 @@ func (facts *Facts) taken(tags *imagemeta.Tags, now time.Time) {
 }
 
 // worldPlace places a picture that has a world file.
-func (facts *Facts) worldPlace(q Request, size imagemeta.ImageConfig) error {
-	if size.Width == 0 || size.Height == 0 {
-		return nil
+func (facts *Facts) worldPlace(q Request, size imagemeta.ImageConfig) {
+	if size.Width > 0 && size.Height > 0 {
+		facts.place(q, &raster.Page{Width: int64(size.Width), Height: int64(size.Height)})
 	}
-	return facts.place(q, &raster.Page{Width: int64(size.Width), Height: int64(size.Height)})
 }

@@ -81,19 +81,22 @@ func readTIFF(q Request, facts *Facts) error {
 			say(facts.Business, key, text)
 		}
 	}
-	return facts.place(q, p)
+	facts.place(q, p)
+	return nil
 }
 
 // place says where a picture lies: by the file itself, else by what stands beside it.
-func (facts *Facts) place(q Request, p *raster.Page) error {
+func (facts *Facts) place(q Request, p *raster.Page) {
 	source, crs := q.Name, space.CRS{}
 	affine := (*[6]float64)(nil)
+	if p.GeoError != nil {
+		facts.warn("%v; the place that is meant is left out", p.GeoError)
+	}
 	if g := p.Geo; g != nil {
 		affine = g.Affine
-		if g.Code != 0 {
-			crs = space.FromEPSG(g.Code)
-		}
-		if crs.Name == "" {
+		if crs = space.FromEPSG(g.Code); g.Code == 0 {
+			crs = systemNamed(g.Name)
+		} else if crs.Name == "" {
 			crs.Name = clean(g.Name)
 		}
 		if affine != nil {
@@ -102,8 +105,11 @@ func (facts *Facts) place(q Request, p *raster.Page) error {
 	}
 	if affine == nil {
 		var err error
-		if affine, source, err = worldFile(q); err != nil || affine == nil {
-			return err
+		if affine, source, err = worldFile(q); err != nil {
+			facts.warn("%v", err)
+		}
+		if affine == nil {
+			return
 		}
 	}
 	if !crs.Known() {
@@ -121,7 +127,17 @@ func (facts *Facts) place(q Request, p *raster.Page) error {
 	var warnings []string
 	facts.Space, warnings = space.Outline(ring, crs, source)
 	facts.Warnings = append(facts.Warnings, warnings...)
-	return nil
+}
+
+// systemNamed is the system that a GeoTIFF has but a name of: one that has no code is spelt out in it by the programs of ESRI
+// and by GDAL.
+func systemNamed(name string) space.CRS {
+	if _, text, ok := strings.Cut(name, "ESRI PE String = "); ok {
+		if c, err := space.ParseWKT(text); err == nil {
+			return c
+		}
+	}
+	return space.CRS{Name: clean(name)}
 }
 
 // worldFiles are the endings of world files, with the picture's own and without.

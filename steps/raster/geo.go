@@ -24,9 +24,11 @@ const (
 	keyModel, keyRaster, keyCitation        = 1024, 1025, 1026
 	keyGeographic, keyGeoName, keyProjected = 2048, 2049, 3072
 	keyProjectedName                        = 3073
+	modelProjected, modelGeographic         = 1, 2
 	userDefined                             = 32767
 )
 
+// geo reads the GeoTIFF fields; beside an error it gives what it could read.
 func (f *File) geo(fields map[uint16]field) (*Geo, error) {
 	keys, err := f.integers(fields[tagGeoKeys])
 	if err != nil {
@@ -48,15 +50,16 @@ func (f *File) geo(fields map[uint16]field) (*Geo, error) {
 		}
 	}
 	g.Point = g.Keys[keyRaster] == 2
-	if err := g.place(f, fields); err != nil {
-		return nil, err
-	}
-	if g.Affine == nil && len(keys) == 0 {
+	if err = g.place(f, fields); err == nil && g.Affine == nil && len(keys) == 0 {
 		return nil, nil
 	}
-	g.Code, g.Name = g.Keys[keyGeographic], names[keyGeoName]
-	if g.Keys[keyModel] == 1 || g.Keys[keyProjected] != 0 {
+	switch model := g.Keys[keyModel]; {
+	case model == modelGeographic || model == 0 && g.Keys[keyProjected] == 0:
+		g.Code, g.Name = g.Keys[keyGeographic], names[keyGeoName]
+	case model <= modelProjected:
 		g.Code, g.Name = g.Keys[keyProjected], names[keyProjectedName]
+	default: // geocentric, or of the writer's own: the geographic system is but what it is made from
+		g.Name = names[keyProjectedName]
 	}
 	if g.Code == userDefined || g.Code < 1024 {
 		g.Code = 0
@@ -64,7 +67,7 @@ func (f *File) geo(fields map[uint16]field) (*Geo, error) {
 	if g.Name == "" {
 		g.Name = names[keyCitation]
 	}
-	return g, nil
+	return g, err
 }
 
 // place reads where the pixels are.

@@ -13,6 +13,7 @@ type Page struct {
 	Reduced, Mask bool
 	Nodata        *float64
 	Geo           *Geo
+	GeoError      error             // why Geo lacks something that the file means to say
 	Texts         map[string]string // description, software, dateTime …
 	Pixels
 	Blocks
@@ -114,7 +115,7 @@ func (f *File) page(at int64) (*Page, int64, error) {
 		r.err = p.check()
 	}
 	if r.err == nil {
-		p.Geo, r.err = f.geo(fields)
+		p.Geo, p.GeoError = f.geo(fields)
 	}
 	return p, next, r.err
 }
