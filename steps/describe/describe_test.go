@@ -2,6 +2,7 @@ package describe
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"math"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf16"
 
 	"bagpipe/steps/space"
 
@@ -161,13 +163,98 @@ func write(t *testing.T, files ...string) (*Facts, error) {
 	return Read(q)
 }
 
-// An end of ISO 19139 that is none, as a period goes on, is told.
+// A period of ISO 19139 that goes on, or whose end is no time, has no end, and that is told.
 func TestOpenEnd(t *testing.T) {
-	for end, says := range map[string]string{`<endPosition>2013-12</endPosition>`: "", `<endPosition>n.d.</endPosition>`: `"n.d." is no time`,
-		`<endPosition indeterminatePosition="now"/>`: `"now" is no time`} {
+	for end, c := range map[string]struct{ says, end string }{
+		`<endPosition>2013-12</endPosition>`:             {"", `"end":"2013-12-31T23:59:59Z"`},
+		`<endPosition>n.d.</endPosition>`:                {`the end "n.d." is no time: the time has no end`, ""},
+		`<endPosition indeterminatePosition="now"/>`:     {`the end is "now": the time has no end`, ""},
+		`<endPosition indeterminatePosition="unknown"/>`: {`the end is "unknown": the time has no end`, ""},
+	} {
 		f, err := write(t, "a.xml", "<MD_Metadata><temporalElement><beginPosition>2013-11</beginPosition>"+end+"</temporalElement></MD_Metadata>")
-		if err != nil || f.Time == nil || strings.Join(f.Warnings, "; ") != says {
+		if err != nil || f.Time == nil || strings.Join(f.Warnings, "; ") != c.says {
 			t.Errorf("%s: %+v, %v, %v", end, f, f.Warnings, err)
+			continue
+		}
+		data, err := json.Marshal(f.Time)
+		if err != nil || !strings.Contains(string(data), c.end) || c.end == "" && strings.Contains(string(data), `"end"`) {
+			t.Errorf("%s: %s, %v", end, data, err)
+		}
+		past := &Facts{Kind: Metadata, Time: &Time{Start: f.Time.Start.AddDate(-1, 0, 0), End: f.Time.Start}}
+		if all := Combine([]File{{"a.xml", 1, past}, {"b.xml", 1, f}}).Time; all.End.IsZero() != f.Time.End.IsZero() || !all.Start.Equal(past.Time.Start) {
+			t.Errorf("%s: together %+v", end, all)
+		}
+	}
+}
+
+// What ISO 19139 has of several bounds, and of polygons alone, counts.
+func TestPartsOfISO19139(t *testing.T) {
+	box := func(west, south, east, north string, more ...string) string {
+		return "<geographicElement><EX_GeographicBoundingBox>" + strings.Join(more, "") + "<westBoundLongitude><Decimal>" + west + "</Decimal></westBoundLongitude><eastBoundLongitude><Decimal>" + east +
+			"</Decimal></eastBoundLongitude><southBoundLatitude>" + south + "</southBoundLatitude><northBoundLatitude>" + north + "</northBoundLatitude></EX_GeographicBoundingBox></geographicElement>"
+	}
+	polygon := func(system, points string) string {
+		return `<EX_BoundingPolygon><polygon><g:Polygon xmlns:g="http://www.opengis.net/gml/3.2" srsName="` + system + `"><g:exterior><g:LinearRing>` + points + `</g:LinearRing></g:exterior><g:interior><g:LinearRing><g:posList>51 11 51 11.1 51.1 11.1 51 11</g:posList></g:LinearRing></g:interior></g:Polygon></polygon></EX_BoundingPolygon>`
+	}
+	for _, c := range []struct {
+		name, text string
+		bounds     []float64
+		says       string
+	}{
+		{"two", box("10", "50", "11", "51") + box("20", "40", "21", "41"), []float64{10, 40, 21, 51}, ""},
+		{"on both sides", box("178", "-20", "180", "-16") + box("-180", "-20", "-178", "-15"), []float64{178, -20, -178, -15}, ""},
+		{"one of no numbers", box("10", "50", "11", "51") + box("x", "40", "21", "41"), []float64{10, 50, 11, 51}, "the bounds are no numbers"},
+		{"one not covered", box("10", "50", "11", "51") + box("20", "40", "21", "41", "<extentTypeCode><Boolean>false</Boolean></extentTypeCode>"), []float64{10, 50, 11, 51}, "bounds of what is not covered are left out"},
+		{"a polygon", polygon("urn:ogc:def:crs:EPSG::4326", "<g:posList>50 10 50 12 52 12 50 10</g:posList>"), []float64{10, 50, 12, 52}, ""},
+		{"its points", polygon("urn:ogc:def:crs:OGC:1.3:CRS84", "<g:pos>10 50</g:pos><g:pos>12 50</g:pos><g:pos>12 52</g:pos><g:pos>10 50</g:pos>"), []float64{10, 50, 12, 52}, ""},
+		{"of GML 2", polygon("EPSG:4326", "<g:coordinates>10,50 12,50 12,52 10,50</g:coordinates>"), []float64{10, 50, 12, 52}, ""},
+		{"of another system", polygon("urn:ogc:def:crs:EPSG::32633", "<g:posList>1 2 3 4 5 6 1 2</g:posList>"), nil, `a bounding polygon in the reference system "urn:ogc:def:crs:EPSG::32633" is left out`},
+		{"of no system", polygon("", "<g:posList>1 2 3 4 5 6 1 2</g:posList>"), nil, `a bounding polygon in the reference system "" is left out`},
+		{"of no pairs", polygon("EPSG:4326", "<g:posList>1 2 3 4 5 6 1</g:posList>"), nil, "a bounding polygon is left out: its coordinates are no pairs of numbers"},
+	} {
+		f, err := write(t, "a.xml", "<MD_Metadata>"+c.text+"</MD_Metadata>")
+		if err != nil || strings.Join(f.Warnings, "; ") != c.says {
+			t.Errorf("%s: says %q, want %q: %v", c.name, f.Warnings, c.says, err)
+		}
+		if f.Space == nil || c.bounds == nil {
+			if f.Space != nil || c.bounds != nil {
+				t.Errorf("%s: %+v", c.name, f.Space)
+			}
+			continue
+		}
+		if b := f.Space.WGS84.Bounds; !slices.Equal(b, c.bounds) {
+			t.Errorf("%s: %v, want %v", c.name, b, c.bounds)
+		}
+	}
+}
+
+// XML is read in UTF-16, too, and told of by the byte of the file where it is broken.
+func TestEncodingsOfXML(t *testing.T) {
+	wide := func(order binary.AppendByteOrder, text string) string {
+		var b []byte
+		for _, u := range utf16.Encode([]rune(text)) {
+			b = order.AppendUint16(b, u)
+		}
+		return string(b)
+	}
+	const text = `<?xml version="1.0" encoding="UTF-16"?><ProductMetaData><SatelliteID>高分😀</SatelliteID></ProductMetaData>`
+	for name, data := range map[string]string{"little": wide(binary.LittleEndian, "\ufeff"+text), "big": wide(binary.BigEndian, "\ufeff"+text), "without a mark": wide(binary.LittleEndian, text),
+		"declared falsely": text, "UTF-8 with a mark": "\ufeff" + strings.Replace(text, "UTF-16", "UTF-8", 1)} {
+		f, err := write(t, "a.xml", data)
+		if err != nil || f.Entity["format"] != "Gaofen" || f.Business["satellite"] != "高分😀" {
+			t.Errorf("%s: %+v, %v", name, f, err)
+		}
+	}
+	for _, c := range []struct{ data, says string }{
+		{wide(binary.LittleEndian, `<a>é<!DOCTYPE x></a>`), "XML: at byte 8: a declaration"},
+		{wide(binary.LittleEndian, "\ufeff<a>😀<!-- x"), "XML: at byte 12: a comment without an end"},
+		{wide(binary.BigEndian, "\ufeff<a>") + "\xd8\x00\x00x", "XML: at byte 8: half a character of UTF-16"},
+		{wide(binary.BigEndian, "\ufeff<a>") + "x", "XML: at byte 8: half a character of UTF-16"},
+		{"<a>gr\xfc\xdfe</a>", "XML: at byte 5: XML syntax error on line 1: invalid UTF-8"},
+		{"<a><b></a>", "XML: at byte 10: XML syntax error on line 1: element <b> closed by </a>"},
+	} {
+		if f, err := write(t, "a.xml", c.data); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%q: %+v, %v, want %q", c.data, f, err, c.says)
 		}
 	}
 }

@@ -17,6 +17,7 @@ type dialect struct {
 	end      []string
 	corners  []string // west, south, east, north; or longitude, latitude of four corners in their order
 	list     string   // of latitudes and longitudes
+	boxes    string   // the elements that hold corners, where there may be several
 }
 
 func (d dialect) fits(root string, doc *xmlquery.Node) bool {
@@ -48,9 +49,10 @@ var dialects = []dialect{
 		},
 		start: []string{at("temporalElement", "beginPosition"), at("temporalElement", "timePosition"), at("temporalElement", "begin", "timePosition")},
 		end: []string{at("temporalElement", "endPosition"), at("temporalElement", "end", "timePosition"),
-			at("temporalElement", "endPosition") + "/@indeterminatePosition"}, // now, unknown: no time, and told so
-		corners: []string{at("EX_GeographicBoundingBox", "westBoundLongitude"), at("EX_GeographicBoundingBox", "southBoundLatitude"),
-			at("EX_GeographicBoundingBox", "eastBoundLongitude"), at("EX_GeographicBoundingBox", "northBoundLatitude")},
+			at("temporalElement", "endPosition") + "/@indeterminatePosition"},
+		boxes: at("EX_GeographicBoundingBox"),
+		corners: []string{"." + at("westBoundLongitude"), "." + at("southBoundLatitude"),
+			"." + at("eastBoundLongitude"), "." + at("northBoundLatitude")},
 	},
 	{
 		name: "FGDC", roots: []string{"metadata"}, with: "/metadata/idinfo",

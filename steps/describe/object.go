@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"bagpipe/steps/space"
 
@@ -67,7 +68,7 @@ func Combine(files []File) *Object {
 	return o
 }
 
-// times is the time from the first start to the last end.
+// times is the time from the first start to the last end; without one where a period goes on.
 func times(files []File) (all *Time) {
 	for _, f := range files {
 		switch t := f.Time; {
@@ -80,7 +81,9 @@ func times(files []File) (all *Time) {
 			if t.Start.Before(all.Start) {
 				all.Start = t.Start
 			}
-			if t.End.After(all.End) {
+			if all.End.IsZero() || t.End.IsZero() { // one that goes on
+				all.End = time.Time{}
+			} else if t.End.After(all.End) {
 				all.End = t.End
 			}
 		}

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Time is metadata.time: the first and the last second that is meant.
+// Time is metadata.time: the first and the last second that is meant. A period that goes on has no end.
 type Time struct {
 	Start     time.Time `json:"start"`
-	End       time.Time `json:"end"`
+	End       time.Time `json:"end,omitzero"`
 	Precision string    `json:"precision"` // year, month, day or second
 	Source    string    `json:"source,omitempty"`
 }
@@ -66,6 +66,9 @@ func (f *Facts) setFirst(texts []string, end string) {
 	f.setTime(texts[is], end)
 }
 
+// open are the ends that ISO 19108 has for a period that goes on, or of which no end is known.
+var open = []string{"now", "unknown", "after", "before"}
+
 // setTime sets the time from two texts, the second of which may be empty, and warns of
 // what is wrong with them.
 func (f *Facts) setTime(start, end string) {
@@ -83,8 +86,12 @@ func (f *Facts) setTime(start, end string) {
 	if strings.TrimSpace(end) != "" {
 		last, endZone, ok := period(end)
 		switch {
+		case slices.Contains(open, strings.TrimSpace(end)):
+			f.warn("the end is %q: the time has no end", strings.TrimSpace(end))
+			t.End = time.Time{}
 		case !ok:
-			f.warn("%q is no time", clean(end))
+			f.warn("the end %q is no time: the time has no end", clean(end))
+			t.End = time.Time{}
 		case last.End.Before(t.Start):
 			f.warn("the end %s is before the start %s; the end is left out", clean(end), clean(start))
 		default:

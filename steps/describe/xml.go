@@ -22,6 +22,10 @@ func parseXML(path string) (*xmlquery.Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	data, byteOf, err := utf8Of(data)
+	if err != nil {
+		return nil, fmt.Errorf("XML: %w", err)
+	}
 	for at := 0; ; {
 		i := bytes.Index(data[at:], []byte("<!"))
 		if i < 0 {
@@ -32,21 +36,24 @@ func parseXML(path string) (*xmlquery.Node, error) {
 		case bytes.HasPrefix(rest, []byte("<!--")):
 			end := bytes.Index(rest, []byte("-->"))
 			if end < 0 {
-				return nil, fmt.Errorf("XML: at byte %d: a comment without an end", at)
+				return nil, fmt.Errorf("XML: at byte %d: a comment without an end", byteOf(at))
 			}
 			at += end
 		case bytes.HasPrefix(rest, []byte("<![CDATA[")):
 			end := bytes.Index(rest, []byte("]]>"))
 			if end < 0 {
-				return nil, fmt.Errorf("XML: at byte %d: CDATA without an end", at)
+				return nil, fmt.Errorf("XML: at byte %d: CDATA without an end", byteOf(at))
 			}
 			at += end
 		default:
-			return nil, fmt.Errorf("XML: at byte %d: a declaration, which is not read", at)
+			return nil, fmt.Errorf("XML: at byte %d: a declaration, which is not read", byteOf(at))
 		}
 	}
 	doc, err := xmlquery.Parse(bytes.NewReader(data))
 	if err != nil {
+		if at, ok := brokenAt(data); ok {
+			return nil, fmt.Errorf("XML: at byte %d: %w", byteOf(at), err)
+		}
 		return nil, fmt.Errorf("XML: %w", err)
 	}
 	return doc, nil
@@ -74,6 +81,16 @@ func texts(doc *xmlquery.Node, path string) ([]string, error) {
 		out = append(out, strconv.FormatBool(v))
 	}
 	return out, nil
+}
+
+// allTexts gives the whole texts at all of the paths.
+func allTexts(doc *xmlquery.Node, paths ...string) (out []string) {
+	for _, p := range paths {
+		for _, n := range xmlquery.Find(doc, p) {
+			out = append(out, strings.Join(strings.Fields(n.InnerText()), " "))
+		}
+	}
+	return out
 }
 
 // first gives the first text at any of the paths.
@@ -143,16 +160,107 @@ func (facts *Facts) by(d dialect, doc *xmlquery.Node, name string) {
 		starts = append(starts, first(doc, path))
 	}
 	facts.setFirst(starts, first(doc, d.end...))
-	ring, err := d.ring(doc)
-	if err != nil {
-		facts.warn("%v", err)
-	}
-	if len(ring) == 0 {
+	rings := facts.rings(d, doc)
+	if len(rings) == 0 {
 		return
 	}
 	var warnings []string
-	facts.Space, warnings = space.Outline(ring, space.FromEPSG(4326), name)
+	facts.Space, warnings = space.Outline(around(rings), space.FromEPSG(4326), name)
 	facts.Warnings = append(facts.Warnings, warnings...)
+}
+
+// rings reads the parts of the footprint. Where ISO 19139 has boxes, they count, for what it has of polygons is told in more
+// ways than are read.
+func (facts *Facts) rings(d dialect, doc *xmlquery.Node) (rings []orb.Ring) {
+	parts := []*xmlquery.Node{doc}
+	if d.boxes != "" {
+		parts = xmlquery.Find(doc, d.boxes)
+	}
+	for i, part := range parts {
+		ring, err := d.ring(part)
+		switch {
+		case i == maxParts:
+			facts.warn("more than %d bounds: the others are left out", maxParts)
+			return rings
+		case first(part, "."+at("extentTypeCode")) == "false" || first(part, "."+at("extentTypeCode")) == "0":
+			facts.warn("bounds of what is not covered are left out")
+		case err != nil:
+			facts.warn("%v", err)
+		case len(ring) > 0:
+			rings = append(rings, ring)
+		}
+	}
+	if len(rings) == 0 && d.boxes != "" {
+		rings = facts.polygons(doc)
+	}
+	return rings
+}
+
+const maxParts = 1000
+
+// around is the convex hull of several rings, taken across the antimeridian where that is the shorter way.
+func around(rings []orb.Ring) orb.Ring {
+	if len(rings) == 1 {
+		return rings[0]
+	}
+	var sides space.Sides
+	for _, r := range rings {
+		sides.Add(r.Bound())
+	}
+	var points []orb.Point
+	for _, r := range rings {
+		by := 0.0
+		if b := r.Bound(); sides.Across() {
+			by = space.Beside(b).Min[0] - b.Min[0]
+		}
+		for _, p := range r {
+			points = append(points, orb.Point{p[0] + by, p[1]})
+		}
+	}
+	return space.Hull(points)
+}
+
+// polygons reads the bounding polygons of ISO 19139, where their reference system tells which coordinate comes first.
+func (facts *Facts) polygons(doc *xmlquery.Node) (rings []orb.Ring) {
+	for i, p := range xmlquery.Find(doc, at("EX_BoundingPolygon")) {
+		if i == maxParts {
+			facts.warn("more than %d polygons: the others are left out", maxParts)
+			break
+		}
+		system := first(p, ".//@srsName")
+		latFirst := strings.HasPrefix(system, "urn:") || strings.HasPrefix(system, "http://www.opengis.net/def/crs/EPSG/")
+		known := strings.HasSuffix(system, "EPSG:4326") || strings.HasSuffix(system, "epsg.xml#4326") || latFirst && (strings.HasSuffix(system, ":4326") || strings.HasSuffix(system, "/4326"))
+		if strings.HasSuffix(system, "CRS84") {
+			latFirst, known = false, true
+		}
+		if !known {
+			facts.warn("a bounding polygon in the reference system %q is left out", system)
+			continue
+		}
+		exterior := "." + at("exterior")
+		if xmlquery.FindOne(p, exterior) == nil {
+			exterior = "." + at("outerBoundaryIs") // of GML 2
+		}
+		text := strings.Join(allTexts(p, exterior+at("posList"), exterior+at("pos"), exterior+at("coordinates")), " ")
+		numbers, err := floats(strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }))
+		if err != nil || len(numbers) < 6 || len(numbers)%2 > 0 {
+			facts.warn("a bounding polygon is left out: its coordinates are no pairs of numbers")
+			continue
+		}
+		ring := orb.Ring{}
+		for ; len(numbers) > 0; numbers = numbers[2:] {
+			if p := (orb.Point{numbers[0], numbers[1]}); latFirst {
+				ring = append(ring, orb.Point{p[1], p[0]})
+			} else {
+				ring = append(ring, p)
+			}
+		}
+		if ring[0] != ring[len(ring)-1] {
+			ring = append(ring, ring[0])
+		}
+		rings = append(rings, space.Around(ring))
+	}
+	return rings
 }
 
 var errBounds = errors.New("the bounds are no numbers")
