@@ -122,7 +122,7 @@ func closed(p orb.Polygon) bool {
 
 func onEarth(points ...orb.Point) bool {
 	for _, p := range points {
-		if math.IsNaN(p[0]) || math.IsNaN(p[1]) || !within(p[0], 180) || !within(p[1], 90) {
+		if math.IsNaN(p[0]) || math.IsNaN(p[1]) || !upTo(p[0], 180) || !upTo(p[1], 90) {
 			return false
 		}
 	}

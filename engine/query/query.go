@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,6 +27,7 @@ type Query struct {
 	Words []Phrase         `yaml:"-" json:"-"` // of Text
 	Which *condition.Where `yaml:"-" json:"-"` // of Where; nil: all
 	Span  Span             `yaml:"-" json:"-"` // of From and Until
+	Also  *Query           `yaml:"-" json:"-"` // a second place, time or collection that must fit, as Narrowed leaves it; nil: none
 }
 
 // Saved is searches/NAME.yaml.
@@ -152,11 +154,11 @@ func (b *Box) String() string { return fmt.Sprintf("%v,%v,%v,%v", b[0], b[1], b[
 
 // OnEarth reports whether b is a part of the Earth.
 func (b *Box) OnEarth() bool {
-	return within(b[0], 180) && within(b[2], 180) && within(b[1], 90) && within(b[3], 90) && b[1] <= b[3]
+	return upTo(b[0], 180) && upTo(b[2], 180) && upTo(b[1], 90) && upTo(b[3], 90) && b[1] <= b[3]
 }
 
-// within is false of what is no number.
-func within(n, most float64) bool { return n >= -most && n <= most }
+// upTo is false of what is no number.
+func upTo(n, most float64) bool { return n >= -most && n <= most }
 
 // Parts are the box on this side of 180° and, if it lies across, that on the other.
 func (b Box) Parts() []Box {
@@ -164,6 +166,13 @@ func (b Box) Parts() []Box {
 		return []Box{b}
 	}
 	return []Box{{b[0], b[1], 180, b[3]}, {-180, b[1], b[2], b[3]}}
+}
+
+// within reports whether all of b lies in o.
+func (b Box) within(o Box) bool {
+	return !slices.ContainsFunc(b.Parts(), func(p Box) bool {
+		return !slices.ContainsFunc(o.Parts(), func(r Box) bool { return r[0] <= p[0] && p[2] <= r[2] && r[1] <= p[1] && p[3] <= r[3] })
+	})
 }
 
 // Meets reports whether the boxes have a point in common.
@@ -237,22 +246,51 @@ func (q Query) String() string {
 		name, size, _ := strings.Cut(q.Alike, "\x00")
 		add("the name ", name+" and "+size+" bytes")
 	}
+	if q.Also != nil {
+		add("", q.Also.String())
+	}
 	return strings.Join(parts, ", ")
 }
 
-// Narrowed is the query and another's words, tags and condition besides; where both say a
-// place, time or collection, the other's.
+// Narrowed is the query of the items that both queries find. Both have been checked. A place or time inside the other's
+// stands for both. Others are kept side by side: an item may meet each of two boxes, and not what the boxes share.
 func (q Query) Narrowed(by Query) (Query, error) {
+	var also Query
+	switch {
+	case q.BBox == nil || by.BBox != nil && by.BBox.within(*q.BBox):
+		q.BBox = by.BBox
+	case by.BBox != nil && !q.BBox.within(*by.BBox):
+		also.BBox = by.BBox
+	}
+	switch {
+	case !q.Timed():
+		q.From, q.Until = by.From, by.Until
+	case by.Timed() && !q.Span.Meets(by.Span):
+		also.From, also.Until = by.From, by.Until
+	case by.Timed():
+		if by.Span.Start.After(q.Span.Start) {
+			q.From = by.From
+		}
+		if by.Span.End.Before(q.Span.End) {
+			q.Until = by.Until
+		}
+	}
+	if q.Collection != "" && by.Collection != q.Collection {
+		also.Collection = by.Collection
+	}
+	q.Collection = cmp.Or(q.Collection, by.Collection)
 	q.Text = strings.TrimSpace(q.Text + " " + by.Text)
 	q.Tags = append(q.Tags[:len(q.Tags):len(q.Tags)], by.Tags...)
-	q.From, q.Until, q.Collection = cmp.Or(by.From, q.From), cmp.Or(by.Until, q.Until), cmp.Or(by.Collection, q.Collection)
 	q.Alike = cmp.Or(by.Alike, q.Alike)
-	q.BBox = cmp.Or(by.BBox, q.BBox)
 	if by.Where != "" && q.Where != "" {
 		q.Where = "(" + q.Where + ") and (" + by.Where + ")"
 	}
 	q.Where = cmp.Or(q.Where, by.Where)
 	key, err := q.Check()
+	if err == nil && !also.Empty() {
+		q.Also = &also
+		key, err = also.Check()
+	}
 	if err != nil {
 		return q, fmt.Errorf("%s: %w", key, err)
 	}

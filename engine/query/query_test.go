@@ -89,3 +89,35 @@ func TestFactsOfAManifest(t *testing.T) {
 		t.Errorf("time %v %v", s, ok)
 	}
 }
+
+// TestNarrowed: what was saved, narrowed, finds what both questions find, whatever each says of place and time.
+func TestNarrowed(t *testing.T) {
+	box := func(b Box) *Box { return &b }
+	for _, c := range []struct {
+		saved, by Query
+		want      string
+	}{
+		{Query{From: "2000", Until: "2009"}, Query{From: "1990"}, "from 2000, until 2009"},
+		{Query{From: "2000"}, Query{From: "2005-06", Until: "2010"}, "from 2005-06, until 2010"},
+		{Query{Until: "2000"}, Query{From: "1990"}, "from 1990, until 2000"},
+		{Query{From: "2000"}, Query{Until: "1990"}, "from 2000, until 1990"}, // of one that lasted from 1980 to 2010
+		{Query{BBox: box(Box{0, 0, 10, 10})}, Query{BBox: box(Box{1, 1, 2, 2})}, "bbox 1,1,2,2"},
+		{Query{BBox: box(Box{1, 1, 2, 2})}, Query{BBox: box(Box{0, 0, 10, 10})}, "bbox 1,1,2,2"},
+		{Query{BBox: box(Box{170, 0, -170, 10})}, Query{BBox: box(Box{175, 1, -175, 9})}, "bbox 175,1,-175,9"},
+		{Query{BBox: box(Box{-180, 0, 180, 10})}, Query{BBox: box(Box{175, 1, -175, 9})}, "bbox 175,1,-175,9"},
+		{Query{BBox: box(Box{0, 0, 10, 10})}, Query{BBox: box(Box{5, 5, 20, 20})}, "bbox 0,0,10,10, bbox 5,5,20,20"},
+		{Query{Collection: "a", Text: "x"}, Query{Collection: "b", Text: "y"}, `"x y", collection a, collection b`},
+		{Query{Collection: "a"}, Query{Collection: "a", Tags: []string{"t"}}, "tag t, collection a"},
+		{Query{Where: "type = a or type = b"}, Query{Where: "lane = c"}, "where (type = a or type = b) and (lane = c)"},
+	} {
+		for _, q := range []*Query{&c.saved, &c.by} {
+			if key, err := q.Check(); err != nil {
+				t.Fatal(key, err)
+			}
+		}
+		got, err := c.saved.Narrowed(c.by)
+		if err != nil || got.String() != c.want {
+			t.Errorf("%s by %s: %s, %v, want %s", c.saved, c.by, got, err, c.want)
+		}
+	}
+}

@@ -58,10 +58,20 @@ func (d *document) fits(q query.Query) (is, first bool) {
 		q.BBox != nil && !(d.located && d.bounds.Meets(*q.BBox)),
 		q.Timed() && !(d.timed && d.span.Meets(q.Span)),
 		q.Alike != "" && d.alike != q.Alike,
-		!d.tagged(q.Tags):
+		!d.tagged(q.Tags),
+		!d.fitsAlso(q):
 		return false, false
 	}
 	return d.worded(q.Words)
+}
+
+// fitsAlso reports whether the item lies in the second place, time or collection of a query.
+func (d *document) fitsAlso(q query.Query) bool {
+	if q.Also == nil {
+		return true
+	}
+	is, _ := d.fits(*q.Also)
+	return is
 }
 
 func (d *document) tagged(asked []string) bool {

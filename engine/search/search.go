@@ -63,7 +63,7 @@ func (s *Searches) Find(ctx context.Context, q query.Query, limit int, visit fun
 				return err == nil, err
 			}
 			d := read(id, r)
-			if d == nil { // it cannot be: the index has it
+			if d == nil || !d.fitsAlso(q) { // the index has it, so that it can be read
 				return true, nil
 			}
 			told = append(told, id.Bits())
@@ -130,7 +130,7 @@ var errWide = errors.New("the index names too many items")
 // countFound counts what those items have in common that the index names.
 func (s *Searches) countFound(ctx context.Context, q query.Query) (all []Facet, err error) {
 	err = s.indexed(ctx, q, func(a *asked, v gitstore.View) (err error) {
-		if q.Which == nil {
+		if q.Which == nil && q.Also == nil {
 			all, err = a.facets(ctx)
 		} else {
 			all, err = s.countThose(ctx, a, v)
@@ -158,7 +158,7 @@ func (s *Searches) countThose(ctx context.Context, a *asked, v gitstore.View) ([
 		if err != nil || !s.holds(a.Query, r) {
 			return err == nil, err
 		}
-		if d := read(id, r); d != nil {
+		if d := read(id, r); d != nil && d.fitsAlso(a.Query) {
 			for _, t := range d.terms {
 				counts[t.key()]++
 			}

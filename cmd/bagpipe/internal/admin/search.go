@@ -146,6 +146,9 @@ func saved(e *engine.Engine, name string, by query.Query) (query.Query, error) {
 
 // save writes the question where people edit it, and commits it.
 func (c *Search) save(ctx context.Context, e *engine.Engine, q query.Query) error {
+	if q.Also != nil {
+		return fault.New(fault.Refused, fmt.Sprintf("%s is not kept: a saved search has one place, one time and one collection", q))
+	}
 	file := layout.SearchesDir + "/" + c.Save + ".yaml"
 	data, err := yaml.Marshal(query.Saved{Schema: 1, Name: c.Save, Query: q})
 	if err != nil {
