@@ -240,6 +240,10 @@ func checkKeys(file string, n ast.Node, t reflect.Type) error {
 				return err
 			}
 		}
+	case reflect.Array:
+		if seq, ok := n.(*ast.SequenceNode); !ok || len(seq.Values) != t.Len() {
+			return at(file, n, fmt.Sprintf("expected a list of %d values", t.Len()))
+		}
 	case reflect.Map:
 		for _, kv := range pairs(n) {
 			if err := checkKeys(file, kv.Value, t.Elem()); err != nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"bagpipe/engine/query"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/roots"
 	"bagpipe/engine/state"
@@ -38,6 +39,8 @@ func (k *checker) crossCheck(v tree, defs map[string]*state.Definition, p string
 		return k.crossCheckRules(v, p, data, func(w string) bool { return defs[w] != nil })
 	case path.Dir(p) == layout.QueuesDir && data != nil:
 		return crossCheckQueue(p, data, defs)
+	case path.Dir(p) == layout.SearchesDir && data != nil:
+		return k.crossCheckSearch(v, p, data)
 	case path.Dir(p) == layout.SchedulesDir && data != nil:
 		return crossCheckSchedule(v, p, data, defs)
 	case path.Dir(p) == layout.WorkflowsDir && data != nil:
@@ -134,6 +137,23 @@ func (k *checker) crossCheckWorkflow(p string, data []byte) error {
 		}
 	}
 	return nil
+}
+
+// crossCheckSearch refuses a search in a collection that is not there.
+func (k *checker) crossCheckSearch(v tree, p string, data []byte) error {
+	q, err := query.Parse(p, data)
+	if err != nil || q.Collection == "" {
+		return err
+	}
+	s, err := k.settingsAt(v)
+	if err != nil || s == nil || k.isCollection(s, q.Collection) {
+		return err
+	}
+	y, err := layout.ParseYAML(p, data)
+	if err != nil {
+		return err
+	}
+	return y.Errorf("$.collection", noCollection, q.Collection)
 }
 
 // crossCheckSchedule refuses a schedule of a workflow, a catalog or a queue that is not there.

@@ -93,7 +93,7 @@ func (k *checker) crossCheckRules(v tree, p string, data []byte, defined func(wo
 			return f.Errorf(at+".lane", "no lane %q; the lanes are %s", r.Lane, strings.Join(settings.LaneNames(), ", "))
 		}
 		if r.Collection != "" && settings != nil && !k.isCollection(settings, r.Collection) {
-			return f.Errorf(at+".collection", "no collection %q: it is neither in %s nor a folder of %s/", r.Collection, layout.SettingsFile, layout.InboxDir)
+			return f.Errorf(at+".collection", noCollection, r.Collection)
 		}
 	}
 	for i, d := range f.Delivery {
@@ -124,6 +124,8 @@ func mistakeIn(b *recognise.Book, f *RuleFile, p string) error {
 	}
 	return nil
 }
+
+const noCollection = "no collection %q: it is neither in " + layout.SettingsFile + " nor a folder of " + layout.InboxDir + "/"
 
 // isCollection reports whether there is such a collection.
 func (k *checker) isCollection(s *Settings, name string) bool {
