@@ -79,6 +79,7 @@ func TestPictures(t *testing.T) {
 		at       string
 	}{
 		{"has-lens-info.jpg", 18.06494, 59.33255, "2014-09-01T15:03:47Z"},
+		{"geodegrees_as_string.jpg", 11.18285656, 52.84278106, "2014-04-26T19:09:19Z"},
 		{"gps.jpg", -80.05361, 26.58667, "2018-04-28T21:23:12Z"},
 		{"exif_gps.jpg", math.NaN(), 0, ""},
 		{"empty_gps_ifd.jpg", math.NaN(), 0, "2020-07-27T14:46:48Z"},

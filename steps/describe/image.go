@@ -1,6 +1,8 @@
 package describe
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -36,17 +38,26 @@ func readImage(q Request, facts *Facts) error {
 	ending := pictureEnding(q.Name)
 	facts.Entity["format"] = strings.ToUpper(strings.TrimPrefix(strings.Replace(ending, ".jpg", ".jpeg", 1), "."))
 	var tags imagemeta.Tags
-	result, err := imagemeta.Decode(imagemeta.Options{R: io.NewSectionReader(f, 0, size), ImageFormat: imageFormats[ending],
-		Sources: imagemeta.EXIF | imagemeta.IPTC | imagemeta.XMP | imagemeta.CONFIG, Timeout: 30 * time.Second,
-		ShouldHandleTag: func(imagemeta.TagInfo) bool { return true },
-		HandleTag:       func(t imagemeta.TagInfo) error { tags.Add(t); return nil }})
-	say(facts.Entity, "width", result.ImageConfig.Width)
-	say(facts.Entity, "height", result.ImageConfig.Height)
-	if err != nil {
-		return fmt.Errorf("picture: %w", err)
+	var width, height int
+	var flaws []error
+	for _, source := range []imagemeta.Source{imagemeta.CONFIG, imagemeta.EXIF, imagemeta.IPTC, imagemeta.XMP} { // what is wrong with one says nothing of the others
+		result, err := imagemeta.Decode(imagemeta.Options{R: io.NewSectionReader(f, 0, size), ImageFormat: imageFormats[ending], Sources: source, Timeout: 30 * time.Second,
+			ShouldHandleTag: func(imagemeta.TagInfo) bool { return true },
+			HandleTag:       func(t imagemeta.TagInfo) error { tags.Add(t); return nil }})
+		if source == imagemeta.CONFIG {
+			width, height = result.ImageConfig.Width, result.ImageConfig.Height
+		}
+		if err != nil {
+			flaws = append(flaws, flaw(f, size, imageFormats[ending], source, err))
+		}
 	}
-	if result.ImageConfig.Width == 0 && len(tags.All()) == 0 {
-		return fmt.Errorf("picture: at byte 0: no %s", facts.Entity["format"])
+	say(facts.Entity, "width", width)
+	say(facts.Entity, "height", height)
+	if width == 0 && len(tags.All()) == 0 {
+		return errors.Join(append([]error{fmt.Errorf("picture: at byte 0: no %s", facts.Entity["format"])}, flaws...)...)
+	}
+	for _, err := range flaws {
+		facts.warn("%v", err)
 	}
 	for _, group := range []map[string]imagemeta.TagInfo{tags.IPTC(), tags.XMP(), tags.EXIF()} {
 		for _, name := range slices.Sorted(maps.Keys(group)) {
@@ -54,11 +65,39 @@ func readImage(q Request, facts *Facts) error {
 		}
 	}
 	facts.taken(&tags, q.Now)
-	if facts.position(q, f, size, &tags) {
-		return nil
+	if !facts.position(q, f, size, &tags) && width > 0 && height > 0 {
+		facts.place(q, &raster.Page{Width: int64(width), Height: int64(height)}) // by a world file
 	}
-	facts.worldPlace(q, result.ImageConfig)
 	return nil
+}
+
+// flaw says what is wrong with one source of a picture's metadata; of XMP, whose reader knows but the line, with the byte.
+func flaw(f io.ReaderAt, size int64, format imagemeta.ImageFormat, source imagemeta.Source, err error) error {
+	name := source.String()
+	if source == imagemeta.CONFIG {
+		name = "size"
+	}
+	if source == imagemeta.XMP {
+		packet, from := xmpOf(f, size, format)
+		if at, ok := brokenAt(packet); ok && from >= 0 {
+			return fmt.Errorf("XMP: at byte %d: %w", from+int64(at), err)
+		}
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}
+
+// xmpOf gives the XMP of a picture, and where in the file it stands; -1 where it is not there as it is.
+func xmpOf(f io.ReaderAt, size int64, format imagemeta.ImageFormat) (packet []byte, at int64) {
+	_, err := imagemeta.Decode(imagemeta.Options{R: io.NewSectionReader(f, 0, size), ImageFormat: format, Sources: imagemeta.XMP, Timeout: 30 * time.Second,
+		HandleXMP: func(r io.Reader) (err error) { packet, err = io.ReadAll(io.LimitReader(r, maxSideCar)); return err }})
+	if err != nil || len(packet) == 0 {
+		return packet, -1
+	}
+	head := make([]byte, min(size, maxSideCar))
+	if _, err := f.ReadAt(head, 0); err != nil {
+		return packet, -1
+	}
+	return packet, int64(bytes.Index(head, packet))
 }
 
 func pictureEnding(name string) string { return strings.ToLower(path.Ext(name)) }
@@ -104,12 +143,5 @@ func (facts *Facts) taken(tags *imagemeta.Tags, now time.Time) {
 	if t := facts.Time; t != nil && t.Start.After(now.AddDate(0, 0, 1)) { // a day: it may lack a time zone
 		facts.warn("taken %s, which is to come; the time is left out", t.Start.Format(time.DateOnly))
 		facts.Time = nil
-	}
-}
-
-// worldPlace places a picture that has a world file.
-func (facts *Facts) worldPlace(q Request, size imagemeta.ImageConfig) {
-	if size.Width > 0 && size.Height > 0 {
-		facts.place(q, &raster.Page{Width: int64(size.Width), Height: int64(size.Height)})
 	}
 }

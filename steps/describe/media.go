@@ -57,8 +57,12 @@ func readMedia(q Request, facts *Facts) error {
 	if errors.Is(err, tag.ErrNoTagsFound) || errors.Is(err, io.EOF) && (c.format == "OGG" || c.format == "Opus") { // no packet of them to the end
 		return nil
 	}
-	if err != nil {
+	if err != nil && c.read == nil { // nothing else is known of the file
 		return fmt.Errorf("tags: %w", err)
+	}
+	if err != nil {
+		facts.warn("its tags are left out: %v", err)
+		return nil
 	}
 	facts.tagged(m)
 	return nil

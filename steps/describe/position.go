@@ -80,6 +80,48 @@ func exifPosition(f io.ReaderAt, size int64, tags *imagemeta.Tags) (lat, lon flo
 	return values[0], values[1], nil
 }
 
+// coordinate is what EXIF has of one: its numbers or, of writers that do not keep to that, a text.
+type coordinate struct {
+	numbers rationals
+	text    string
+	other   bool // neither is there
+}
+
+func (c coordinate) degrees() (float64, error) {
+	switch {
+	case c.other:
+		return 0, errors.New("neither three fractions nor a text")
+	case c.text != "":
+		v, err := spelt(c.text)
+		if err != nil {
+			return 0, fmt.Errorf("the text %q, %w", clean(c.text), err)
+		}
+		return degrees(v)
+	}
+	return c.numbers.degrees()
+}
+
+// spelt reads degrees, minutes and seconds of a text. Where commas divide six parts, as telephones of HTC write them, every
+// second one is that of a decimal fraction; imagemeta reads the first three parts of these.
+func spelt(text string) (v [3]float64, err error) {
+	parts := strings.Split(text, ",")
+	if len(parts) == 6 {
+		for i := range v {
+			parts[i] = parts[2*i] + "." + parts[2*i+1]
+		}
+		parts = parts[:3]
+	}
+	if len(parts) != 3 {
+		return v, fmt.Errorf("of %d parts, where 3 are degrees, minutes and seconds", len(parts))
+	}
+	for i, part := range parts {
+		if v[i], err = strconv.ParseFloat(strings.TrimSpace(part), 64); err != nil || v[i] < 0 {
+			return v, errNoDegrees
+		}
+	}
+	return v, nil
+}
+
 // rationals are degrees, minutes and seconds, each a numerator and a denominator.
 type rationals [3][2]uint32
 
@@ -112,32 +154,32 @@ const (
 	maxEXIFAt  = 64 << 20 // where EXIF is no longer looked for
 )
 
-// findGPS gives the numbers of one tag of a picture's GPS directory.
-func findGPS(f io.ReaderAt, size int64, tag uint16) (r rationals, found bool) {
+// findGPS gives the coordinate of one tag of a picture's GPS directory.
+func findGPS(f io.ReaderAt, size int64, tag uint16) (c coordinate, found bool) {
 	window := make([]byte, exifWindow)
 	for at := int64(0); at < min(size, maxEXIFAt); at += exifWindow - 16 { // a marker may lie across two
 		n, err := f.ReadAt(window, at)
 		if err != nil && err != io.EOF {
-			return r, false
+			return c, false
 		}
 		if head := string(window[:min(n, 4)]); at == 0 && (head == "II*\x00" || head == "MM\x00*") {
-			return gpsNumbers(f, 0, tag)
+			return gpsCoordinate(f, 0, tag)
 		}
 		for _, m := range beforeEXIF.FindAllIndex(window[:n], 100) {
-			if r, found = gpsNumbers(f, at+int64(m[1])-4, tag); found {
-				return r, true
+			if c, found = gpsCoordinate(f, at+int64(m[1])-4, tag); found {
+				return c, true
 			}
 		}
 	}
-	return r, false
+	return c, false
 }
 
-// gpsNumbers follows the first directory of the EXIF at a byte to that of GPS.
-func gpsNumbers(f io.ReaderAt, start int64, tag uint16) (r rationals, found bool) {
+// gpsCoordinate follows the first directory of the EXIF at a byte to that of GPS.
+func gpsCoordinate(f io.ReaderAt, start int64, tag uint16) (c coordinate, found bool) {
 	var b [24]byte
 	read := func(at int64, n int) bool { _, err := f.ReadAt(b[:n], start+at); return err == nil }
 	if !read(0, 8) {
-		return r, false
+		return c, false
 	}
 	order := binary.ByteOrder(binary.LittleEndian)
 	if b[0] == 'M' {
@@ -159,32 +201,41 @@ func gpsNumbers(f io.ReaderAt, start int64, tag uint16) (r rationals, found bool
 	}
 	_, _, gps, found := entry(order.Uint32(b[4:]), 0x8825)
 	if !found {
-		return r, false
+		return c, false
 	}
 	kind, count, value, found := entry(gps, tag)
-	if !found || kind != 5 || count != 3 || !read(int64(value), 24) {
-		return r, false
+	const text, fraction, signed, mostText = 2, 5, 10, 200
+	switch {
+	case !found:
+		return c, false
+	case kind == text && count > 4 && count <= mostText:
+		t := make([]byte, count)
+		if _, err := f.ReadAt(t, start+int64(value)); err != nil {
+			return c, false
+		}
+		c.text = strings.Trim(string(t), "\x00 ")
+		c.other = c.text == ""
+	case (kind == fraction || kind == signed) && count == 3:
+		if !read(int64(value), 24) {
+			return c, false
+		}
+		for i := range c.numbers {
+			c.numbers[i] = [2]uint32{order.Uint32(b[8*i:]), order.Uint32(b[8*i+4:])}
+		}
+	default:
+		c.other = true
 	}
-	for i := range r {
-		r[i] = [2]uint32{order.Uint32(b[8*i:]), order.Uint32(b[8*i+4:])}
-	}
-	return r, true
+	return c, true
 }
 
 // xmpPosition reads the position that XMP has, as it stands there: imagemeta leaves out what it cannot read.
 func xmpPosition(q Request, f io.ReaderAt, size int64) (lat, lon float64, err error) {
-	var packet []byte
-	_, err = imagemeta.Decode(imagemeta.Options{R: io.NewSectionReader(f, 0, size), ImageFormat: imageFormats[pictureEnding(q.Name)], Sources: imagemeta.XMP,
-		HandleXMP: func(r io.Reader) error {
-			data, err := io.ReadAll(io.LimitReader(r, maxSideCar))
-			packet = append(packet, data...)
-			return err
-		}})
-	if err != nil || len(packet) == 0 {
-		return 0, 0, errNoPosition // that the picture cannot be read is told already
+	packet, _ := xmpOf(f, size, imageFormats[pictureEnding(q.Name)])
+	if len(packet) == 0 {
+		return 0, 0, errNoPosition
 	}
 	doc, err := xmlquery.Parse(bytes.NewReader(packet))
-	if err != nil {
+	if err != nil { // which is told of
 		return 0, 0, errNoPosition
 	}
 	values := [2]float64{}

@@ -87,6 +87,21 @@ func TestPositions(t *testing.T) {
 	exif := func(latRef string, lat rationals, lonRef string, lon rationals) []byte {
 		return segment(0xe1, "Exif\x00\x00"+gpsEXIF(binary.LittleEndian, latRef, lat, lonRef, lon))
 	}
+	const kindAt, countAt, valueAt, lonAt, end = 42, 44, 48, 24, 128 // of the latitude
+	worded := func(lat, lon string) []byte {
+		b := []byte(gpsEXIF(binary.LittleEndian, "N", rationals{}, "E", rationals{}) + lat + lon)
+		for i, text := range []string{lat, lon} {
+			b[kindAt+i*lonAt] = 2
+			binary.LittleEndian.PutUint32(b[countAt+i*lonAt:], uint32(len(text)))
+			binary.LittleEndian.PutUint32(b[valueAt+i*lonAt:], uint32(end+i*len(lat)))
+		}
+		return segment(0xe1, "Exif\x00\x00"+string(b))
+	}
+	kindOf := func(kind, count byte) []byte {
+		b := []byte(gpsEXIF(binary.LittleEndian, "N", whole(39, 54, 20), "E", lon))
+		b[kindAt], b[countAt] = kind, count
+		return segment(0xe1, "Exif\x00\x00"+string(b))
+	}
 	place := func(lat, lon string) []byte {
 		return xmpSegment(`exif:GPSLatitude="` + lat + `" exif:GPSLongitude="` + lon + `"`)
 	}
@@ -100,6 +115,13 @@ func TestPositions(t *testing.T) {
 		{"EXIF, big endian", segment(0xe1, "Exif\x00\x00"+gpsEXIF(binary.BigEndian, "S", whole(39, 54, 20), "W", lon)), -39.905555, -116.391388, ""},
 		{"EXIF, rounded", exif("N", whole(39, 59, 60), "E", lon), 40, 116.391388, ""},
 		{"EXIF, fractions", exif("N", rationals{{39, 1}, {54333, 1000}, {0, 1}}, "E", lon), 39.90555, 116.391388, ""},
+		{"EXIF, texts", worded("52,00000,50,00000,34,01180", "11,00000,10,00000,58,28360"), 52 + 50./60 + 34.0118/3600, 11 + 10./60 + 58.2836/3600, ""},
+		{"EXIF, texts of three", worded("52,50,34.0118", "11, 10, 58.2836"), 52 + 50./60 + 34.0118/3600, 11 + 10./60 + 58.2836/3600, ""},
+		{"EXIF, a text of four", worded("52,50,34,01180", "11,10,58,28360"), math.NaN(), 0, `GPSLatitude is the text "52,50,34,01180", of 4 parts`},
+		{"EXIF, a text of none", worded("52,north,34.0118", "11,10,58.2836"), math.NaN(), 0, `GPSLatitude is the text "52,north,34.0118", which are no degrees`},
+		{"EXIF, 77 minutes", worded("52,00000,77,00000,34,01180", "11,10,58.2836"), math.NaN(), 0, "GPSLatitude is of 77 minutes"},
+		{"EXIF, of another kind", kindOf(3, 3), math.NaN(), 0, "GPSLatitude is neither three fractions nor a text"},
+		{"EXIF, of two", kindOf(5, 2), math.NaN(), 0, "GPSLatitude is neither three fractions nor a text"},
 		{"no degrees", exif("N", rationals{{39, 0}, {54, 1}, {20, 1}}, "E", lon), math.NaN(), 0, "GPSLatitude is of 39/0 degrees, which is no number"},
 		{"no seconds", exif("N", whole(39, 54, 20), "E", rationals{{116, 1}, {23, 1}, {0, 0}}), math.NaN(), 0, "GPSLongitude is of 0/0 seconds, which is no number"},
 		{"70 minutes", exif("N", whole(39, 70, 0), "E", lon), math.NaN(), 0, "GPSLatitude is of 70 minutes, which are 0 to 60"},
@@ -140,12 +162,12 @@ func TestPositionFarIn(t *testing.T) {
 	for _, before := range []int{0, 1, exifWindow - 17, exifWindow - 12, exifWindow - 3, exifWindow, 3 * exifWindow} {
 		for _, marker := range []string{"Exif\x00\x00", "eXIf", "EXIF\x30\x00\x00\x00"} {
 			data := strings.Repeat("\x00", before) + marker + exif
-			if r, found := findGPS(strings.NewReader(data), int64(len(data)), 2); !found || r[0] != [2]uint32{39, 0} {
+			if r, found := findGPS(strings.NewReader(data), int64(len(data)), 2); !found || r.numbers[0] != [2]uint32{39, 0} {
 				t.Errorf("%q at %d: %v, %v", marker, before, r, found)
 			}
 		}
 	}
-	if r, found := findGPS(strings.NewReader(exif), int64(len(exif)), 4); !found || r[2] != [2]uint32{29, 1} {
+	if r, found := findGPS(strings.NewReader(exif), int64(len(exif)), 4); !found || r.numbers[2] != [2]uint32{29, 1} {
 		t.Errorf("%v, %v", r, found)
 	}
 	for n := range len(exif) {
@@ -191,5 +213,26 @@ func TestWhenAPictureIsOf(t *testing.T) {
 		if f, err := write(t, "a.jpg", string(jpegOf(t, iptcSegment(5, "a name", 105, "a headline")))); err != nil || fmt.Sprint(f.Business["title"]) != "a headline" {
 			t.Fatalf("%v, %v", f, err)
 		}
+	}
+}
+
+// XMP that is broken is told of with its byte, and what EXIF and IPTC say stays; so does what an MP4 says beside broken tags.
+func TestBrokenParts(t *testing.T) {
+	exif := segment(0xe1, "Exif\x00\x00"+gpsEXIF(binary.LittleEndian, "N", rationals{{39, 1}, {54, 1}, {20, 1}}, "E", rationals{{116, 1}, {23, 1}, {29, 1}}))
+	xmp := segment(0xe1, "http://ns.adobe.com/xap/1.0/\x00<x:xmpmeta><rdf:RDF></x:xmpmeta>")
+	iptc := iptcSegment(105, "a headline")
+	for name, c := range map[string]struct {
+		segments [][]byte
+		at       int
+	}{"first": {[][]byte{xmp, exif, iptc}, 2}, "last": {[][]byte{exif, iptc, xmp}, 2 + len(exif) + len(iptc)}} {
+		f, err := write(t, "a.jpg", string(jpegOf(t, c.segments...)))
+		want := fmt.Sprintf("XMP: at byte %d: ", c.at+len(xmp))
+		if err != nil || f.Entity["width"] != 8 || f.Business["title"] != "a headline" || f.Space == nil || len(f.Warnings) != 1 || !strings.HasPrefix(f.Warnings[0], want) {
+			t.Errorf("%s: %+v, %v, want %q", name, f, err, want)
+		}
+	}
+	f, err := write(t, "a.mov", string(box("ftyp", []byte("qt  \x00\x00\x02\x00qt  "), box("moov", box("mvhd", movie(1000, 2500)), box("udta", box("\xa9nam", []byte("\x00\x01\x00\x00T")))))))
+	if err != nil || f.Entity["seconds"] != 2.5 || len(f.Warnings) != 1 || !strings.HasPrefix(f.Warnings[0], "its tags are left out: invalid encoding") {
+		t.Errorf("a title of QuickTime: %+v, %v", f, err)
 	}
 }
