@@ -35,6 +35,12 @@ func identify(ctx context.Context, c *Call) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	file := ""
+	if c.Signatures != nil {
+		if file, err = c.Signatures(); err != nil {
+			return Result{}, SystemFailure("signatures of formats: %w", err)
+		}
+	}
 	w := decoder.New(decoder.Options{Work: workFormats, Memory: c.Limits.Memory})
 	defer w.Close()
 	found := map[string]int{}
@@ -42,9 +48,12 @@ func identify(ctx context.Context, c *Call) (Result, error) {
 	for i := range tree.Files {
 		name := tree.Files[i].Path
 		path := layout.EncodePath(name)
-		one, err := identifyFile(ctx, w, c, tree.At(name), name)
+		one, err := identifyFile(ctx, w, file, tree.At(name), name)
 		if err != nil {
 			return Result{}, fmt.Errorf("identify %s: %w", path, err)
+		}
+		if one.Unreadable != "" {
+			return Result{}, SystemFailure("%s; put the file back, or put other signatures in force, then the step can be tried again", one.Unreadable)
 		}
 		f := v.Files[path]
 		f.PUID, f.Format, f.Basis, f.Warning = one.ID, one.Name, one.Basis, one.Warning
@@ -92,8 +101,8 @@ const maxWarning = 200 // bytes; a list of possible formats can be far longer
 
 // identifyFile asks for one file. A file that makes its decoder fail has no format, and a
 // warning.
-func identifyFile(ctx context.Context, w *decoder.Worker, c *Call, path, name string) (a formats.Answer, err error) {
-	err = w.Ask(ctx, formats.Request{Path: layout.EncodePath(path), Name: filepath.Base(name), Signatures: c.Signatures}, &a)
+func identifyFile(ctx context.Context, w *decoder.Worker, signatures, path, name string) (a formats.Answer, err error) {
+	err = w.Ask(ctx, formats.Request{Path: layout.EncodePath(path), Name: filepath.Base(name), Signatures: signatures}, &a)
 	var refused *decoder.Refused
 	if errors.As(err, &refused) {
 		a.Warning, err = "not identified: "+refused.Reason, nil

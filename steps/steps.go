@@ -112,10 +112,10 @@ type Means struct {
 
 // Looks is where robots that look into files find and leave things.
 type Looks struct {
-	Signatures string // file of format signatures; "": those of this program
-	Views      string // folder that pictures to look at go to; "": beside the item
+	Views string // folder that pictures to look at go to; "": beside the item
 
-	LeaveOut func(path string) bool // what inside a drop does not belong to its content; nil: nothing
+	Signatures func() (file string, err error) // of formats; nil or "": those of this program
+	LeaveOut   func(path string) bool          // what inside a drop does not belong to its content; nil: nothing
 }
 
 // Status is how a step ended well.

@@ -172,7 +172,7 @@ func (a *Attempts) newCall(ctx context.Context, w *Work) (*steps.Call, error) {
 		Folders: steps.Folders{Dir: abs, Source: filepath.Join(abs, layout.SourceDir), Content: folder.ContentOf(abs), Scratch: w.scratch, Store: store},
 		Records: steps.Records{SourceKind: rec.Manifest.Source.Kind, Manifest: rec.Committed.Manifest, Decoded: &rec.Manifest, Inventory: inventory, Execution: rec.Committed.Execution},
 		Means: steps.Means{Objects: a.recognition.ObjectsOf(rec.Manifest), Limits: set.ArchiveLimits(), Goals: goals, Target: opener(a.Targets, a.ledger.Root, set, store), Bag: set.Collection(it.Collection).Bag,
-			Profiles: set.Profiles(a.ledger.Root, it.Collection), Looks: steps.Looks{Signatures: set.Signatures(a.ledger.Root), Views: set.ViewsDir(a.ledger.Root), LeaveOut: a.settings.Current().Book.LeavesOut()}, Log: w.log, Slog: a.ledger.Log, Now: a.ledger.Now, Version: a.ledger.Version},
+			Profiles: set.Profiles(a.ledger.Root, it.Collection), Looks: steps.Looks{Signatures: a.settings.Signatures, Views: set.ViewsDir(a.ledger.Root), LeaveOut: a.settings.Current().Book.LeavesOut()}, Log: w.log, Slog: a.ledger.Log, Now: a.ledger.Now, Version: a.ledger.Version},
 	}
 	c.Quality = qualities{a.rooms}.of(c, rec.Manifest)
 	c.Tags = func() map[string][]string { return a.settings.Current().Tags.Of(rec.Committed.Manifest) }

@@ -1,11 +1,14 @@
 package settings
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -24,14 +27,6 @@ type Describing struct {
 	Views   string      `yaml:"views"` // a folder for pictures to look at; "": in the items' folders
 }
 
-// Signatures is the file of format signatures in force; "" stands for those of this program.
-func (d Describing) Signatures(root string) string {
-	if d.Formats == "" {
-		return ""
-	}
-	return Below(root, d.Formats)
-}
-
 // ViewsDir is where pictures to look at go; "" stands for the items' folders.
 func (d Describing) ViewsDir(root string) string {
 	if d.Views == "" {
@@ -42,10 +37,45 @@ func (d Describing) ViewsDir(root string) string {
 
 var formatsLine = regexp.MustCompile(`(?m)^formats:.*\n?`)
 
-// UseSignatures copies a signature file into the workspace and puts it in force; file ""
-// goes back to the signatures of this program. It gives the name of the signatures.
+// Signatures gives the file of format signatures in force; "" stands for those of this program. One below
+// formats/ is there as it is committed: a clone has none, and one that was damaged is written anew.
+func (so *Source) Signatures() (file string, err error) {
+	set := so.Current().Settings.Formats
+	if set == "" {
+		return "", nil
+	}
+	file = Below(so.ledger.Root, set)
+	at := path.Clean(set)
+	if path.Dir(at) != layout.FormatsDir {
+		return file, nil
+	}
+	v, err := so.ledger.Store.Tip()
+	if err != nil {
+		return "", err
+	}
+	committed, err := v.ReadFile(at)
+	if errors.Is(err, fs.ErrNotExist) { // put there by hand: whoever loads it tells what is wrong
+		return file, nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", at, err)
+	}
+	if onDisk, err := os.ReadFile(file); err == nil && bytes.Equal(onDisk, committed) || so.ledger.ReadOnly {
+		return file, nil
+	}
+	if err := disk.MkdirAll(so.ledger.Path(layout.FormatsDir), 0o777); err != nil {
+		return "", err
+	}
+	if err := disk.WriteFile(file, committed, 0o666); err != nil {
+		return "", fmt.Errorf("write %s as it is committed: %w", at, err)
+	}
+	return file, nil
+}
+
+// UseSignatures commits a signature file and puts it in force; file "" goes back to the signatures
+// of this program. It gives the name of the signatures.
 //
-// The file is durable before the settings name it; after a crash between the two a file
+// The file is committed before the settings name it; after a crash between the two a file
 // stands in formats/ that nothing names, until the same command is run again.
 func (so *Source) UseSignatures(ctx context.Context, file string) (string, error) {
 	r, err := formats.Load(file)
@@ -60,10 +90,7 @@ func (so *Source) UseSignatures(ctx context.Context, file string) (string, error
 		}
 		sum := sha256.Sum256(data)
 		at := fmt.Sprintf("%s/%x.sig", layout.FormatsDir, sum[:8])
-		if err := disk.MkdirAll(so.ledger.Path(layout.FormatsDir), 0o777); err != nil {
-			return "", err
-		}
-		if err := disk.WriteFile(so.ledger.Path(at), data, 0o666); err != nil {
+		if err := so.PutSetting(ctx, at, nil, data, "format signatures as"); err != nil {
 			return "", fmt.Errorf("keep %s: %w", filepath.Base(file), err)
 		}
 		line = "formats: " + at + "\n"
@@ -88,5 +115,9 @@ func (so *Source) UseSignatures(ctx context.Context, file string) (string, error
 	if err := so.PutSetting(ctx, layout.SettingsFile, was, []byte(text), "format signatures in"); err != nil {
 		return "", err
 	}
-	return r.Name, so.Sync(ctx)
+	if err := so.Sync(ctx); err != nil {
+		return "", err
+	}
+	_, err = so.Signatures()
+	return r.Name, err
 }

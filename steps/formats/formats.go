@@ -30,10 +30,12 @@ type Format struct {
 	Warning string `json:"warning"`
 }
 
-// Answer is the format, and the signatures that were asked.
+// Answer is the format, and the signatures that were asked, or why these cannot be read: that says nothing
+// of the file.
 type Answer struct {
 	Format
 	Signatures string `json:"signatures"`
+	Unreadable string `json:"unreadable,omitempty"`
 }
 
 // Reader identifies files by one set of signatures.
@@ -122,14 +124,17 @@ func NewWork() (decoder.Work, error) {
 		if err == nil {
 			q.Path, err = layout.DecodePath(q.Path)
 		}
-		if err == nil && q.Signatures != from {
-			r, err = Load(q.Signatures)
-			from = q.Signatures
-		}
 		if err != nil {
 			return nil, err
 		}
+		if q.Signatures != from {
+			loaded, err := Load(q.Signatures)
+			if err != nil {
+				return Answer{Unreadable: err.Error()}, nil
+			}
+			r, from = loaded, q.Signatures
+		}
 		f, err := r.Identify(q.Path, q.Name)
-		return Answer{f, r.Name}, err
+		return Answer{Format: f, Signatures: r.Name}, err
 	}, nil
 }

@@ -23,7 +23,10 @@ type formatsShow struct {
 // Run prints the signatures in force.
 func (c *formatsShow) Run(ctx context.Context, on *screen.Screen, open Open) error {
 	return open.plain(ctx, func(e *engine.Engine) error {
-		file := e.Settings.Current().Settings.Signatures(e.Root())
+		file, err := e.Settings.Signatures()
+		if err != nil {
+			return err
+		}
 		r, err := formats.Load(file)
 		if err != nil {
 			return err
