@@ -98,7 +98,7 @@ func TestViewsElsewhere(t *testing.T) {
 
 // A PDF and a video are drawn by programs; where these are not there, it is told, and nothing is drawn.
 func TestViewsByPrograms(t *testing.T) {
-	for program, name := range map[string]string{"pdftoppm": "page.pdf", "ffmpeg": "film.mp4"} {
+	for name, program := range map[string]string{"page.pdf": "pdftoppm", "film.mp4": "ffmpeg", "film.mkv": "ffmpeg", "film.avi": "ffmpeg", "film.webm": "ffmpeg"} {
 		path, err := exec.LookPath(program)
 		if err != nil {
 			t.Logf("%s is not installed; testdata/tools.sh installs it where it can", program)
@@ -108,7 +108,7 @@ func TestViewsByPrograms(t *testing.T) {
 		c.Content, c.Scratch = t.TempDir(), t.TempDir()
 		file := filepath.Join(c.Content, name)
 		if program == "ffmpeg" {
-			if out, err := exec.Command(path, "-v", "error", "-f", "lavfi", "-i", "testsrc=duration=1:size=640x320:rate=5", "-pix_fmt", "yuv420p", file).CombinedOutput(); err != nil {
+			if out, err := exec.Command(path, "-v", "error", "-f", "lavfi", "-i", "testsrc=duration=1:size=640x320:rate=5", "-deadline", "realtime", "-pix_fmt", "yuv420p", file).CombinedOutput(); err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
 		} else if err := os.WriteFile(file, pagePDF(), 0o600); err != nil {
@@ -123,7 +123,7 @@ func TestViewsByPrograms(t *testing.T) {
 		if thumb != image.Pt(256, 128) || browse.X != 2*browse.Y || browse.X > 1024 {
 			t.Errorf("%s: a thumb of %v and a browse of %v", name, thumb, browse)
 		}
-		t.Run("without "+program, func(t *testing.T) {
+		t.Run(name+" without "+program, func(t *testing.T) {
 			t.Setenv("PATH", t.TempDir())
 			var log bytes.Buffer
 			c.Scratch, c.Log = t.TempDir(), &log

@@ -85,7 +85,7 @@ func clean(s string) string {
 }
 
 var kindsByEnding = map[string]string{".tif": Raster, ".tiff": Raster, ".shp": Vector, ".pdf": Document,
-	".jpg": Image, ".jpeg": Image, ".png": Image, ".webp": Image, ".heic": Image, ".heif": Image, ".avif": Image, ".dng": Image,
+	".jpg": Image, ".jpeg": Image, ".png": Image, ".webp": Image, ".heic": Image, ".heif": Image, ".avif": Image, ".dng": Image, ".gif": Image,
 	".mp3": Audio, ".flac": Audio, ".ogg": Audio, ".oga": Audio, ".opus": Audio, ".m4a": Audio, ".mka": Audio, ".wav": Audio, ".wave": Audio, ".bwf": Audio, ".aif": Audio, ".aiff": Audio, ".aifc": Audio,
 	".mp4": Video, ".mov": Video, ".m4v": Video, ".mkv": Video, ".webm": Video, ".avi": Video, ".xml": Metadata}
 

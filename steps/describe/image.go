@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"image/gif"
 	"io"
 	"maps"
 	"path"
@@ -37,6 +38,16 @@ func readImage(q Request, facts *Facts) error {
 	defer f.Close()
 	ending := pictureEnding(q.Name)
 	facts.Entity["format"] = strings.ToUpper(strings.TrimPrefix(strings.Replace(ending, ".jpg", ".jpeg", 1), "."))
+	if ending == ".gif" { // imagemeta reads none
+		c, err := gif.DecodeConfig(io.NewSectionReader(f, 0, size))
+		if err != nil {
+			return fmt.Errorf("picture: at byte 0: %w", err)
+		}
+		say(facts.Entity, "width", c.Width)
+		say(facts.Entity, "height", c.Height)
+		facts.worldPlace(q, imagemeta.ImageConfig{Width: c.Width, Height: c.Height})
+		return nil
+	}
 	var tags imagemeta.Tags
 	var width, height int
 	var flaws []error

@@ -123,13 +123,12 @@ func opaqueAt(p *raster.Page, g *raster.Grid) float64 {
 	return float64(uint64(1)<<min(p.Bits, 32) - 1)
 }
 
+// nothing reports whether a pixel has no data: in no channel, or in one no number, of which no colour can be made.
 func nothing(p *raster.Page, v []float32) bool {
-	for _, one := range v {
-		if one == one && !isNodata(p, one) { // a number, and of data
-			return false
-		}
+	if slices.ContainsFunc(v, func(one float32) bool { return one != one }) {
+		return true
 	}
-	return true
+	return !slices.ContainsFunc(v, func(one float32) bool { return !isNodata(p, one) })
 }
 
 // isNodata compares as exactly as sampled values are.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"image"
 	"image/color"
+	"image/gif"
 	"image/jpeg"
 	"image/png"
 	"io"
@@ -13,6 +14,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"bagpipe/steps/raster"
 )
 
 const fixtures = "../../../shared/fixtures"
@@ -150,6 +153,35 @@ func TestStretchAndNodata(t *testing.T) {
 	grey := func(x int) int { r, _, _, _ := p.At(x, 50).RGBA(); return int(r >> 8) }
 	if grey(20) < 250 || grey(58) > 20 || grey(195) < 235 || math.Abs(float64(grey(125)-127)) > 10 {
 		t.Errorf("greys %d %d %d %d", grey(20), grey(58), grey(125), grey(195))
+	}
+}
+
+// A pixel that is no number in one of its bands is white, whatever the others say.
+func TestNodataInOneBand(t *testing.T) {
+	nan := float32(math.NaN())
+	p := &raster.Page{Pixels: raster.Pixels{Bands: 3, Bits: 32, Sample: 3}}
+	picture := colour(p, &raster.Grid{Width: 3, Height: 1, Bands: []int{0, 1, 2}, Values: []float32{1, 2, nan, nan, nan, nan, 1, 2, 3}}, nil)
+	for x, opaque := range []bool{false, false, true} {
+		if _, _, _, a := picture.At(x, 0).RGBA(); (a != 0) != opaque {
+			t.Errorf("pixel %d has an opacity of %d", x, a)
+		}
+	}
+}
+
+// A moving picture is drawn as its first.
+func TestGIF(t *testing.T) {
+	var b bytes.Buffer
+	frames := &gif.GIF{}
+	for _, c := range []color.Color{color.White, color.Black} {
+		frames.Image, frames.Delay = append(frames.Image, image.NewPaletted(image.Rect(0, 0, 40, 20), color.Palette{c})), append(frames.Delay, 1)
+	}
+	if err := gif.EncodeAll(&b, frames); err != nil {
+		t.Fatal(err)
+	}
+	if p := look(t, write(t, "a.gif", b.Bytes())); p == nil || p.Bounds() != image.Rect(0, 0, 40, 20) {
+		t.Errorf("%v", p)
+	} else if r, _, _, _ := p.At(5, 5).RGBA(); r>>8 < 250 {
+		t.Errorf("grey %d", r>>8)
 	}
 }
 
