@@ -64,6 +64,9 @@ func decodeWebP(s *sampler, r *io.SectionReader) (image.Image, error) {
 // paint fills an area from a decoded picture.
 func (s *sampler) paint(picture image.Image, a area, bands []int, first int) error {
 	b := picture.Bounds()
+	if w, h := s.columns[a.right-1]-a.x, s.rows[a.end-1]-a.y; w >= int64(b.Dx()) || h >= int64(b.Dy()) {
+		return fmt.Errorf("a block of %d × %d pixels lacks the pixel at %d, %d", b.Dx(), b.Dy(), w, h)
+	}
 	raw, _ := picture.(*image.YCbCr)
 	if s.p.Photometric != 2 || s.p.Compression != 7 {
 		raw = nil // the decoder's colours are right

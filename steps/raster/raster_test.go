@@ -2,6 +2,7 @@ package raster
 
 import (
 	"bytes"
+	"compress/zlib"
 	"encoding/binary"
 	"math"
 	"os"
@@ -122,6 +123,45 @@ func TestBrokenTIFFs(t *testing.T) {
 	}
 }
 
+// Blocks that are there, and cannot hold their pixels, are refused by whoever looks whether the file is whole, and by whoever draws it.
+func TestBlocksThatHoldNothing(t *testing.T) {
+	var cut bytes.Buffer
+	z := zlib.NewWriter(&cut)
+	_, _ = z.Write(make([]byte, 60))
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	head := func(width, height, compression, at, n uint32) []byte {
+		return small(0, tagWidth, width, tagHeight, height, tagBits, 8, tagCompression, compression, tagOffsets, at, tagRows, height, tagCounts, n)
+	}
+	at := uint32(len(head(1, 1, 1, 0, 0)))
+	for _, c := range []struct {
+		name, says                    string
+		width, height, compression, n uint32
+		data                          []byte
+	}{
+		{"four gigabytes in a hundred", "a block of 100 bytes, not compressed, cannot hold 65536 rows of 65536", 65536, 65536, 1, 100, make([]byte, 100)},
+		{"compressed", "a block of 100 bytes, compressed by deflate, cannot hold 2 rows of 2147483647", 1<<31 - 1, 2, 8, 100, make([]byte, 100)},
+		{"run lengths", "compressed by PackBits, cannot hold 200 rows of 100", 100, 200, 32773, 100, make([]byte, 100)},
+		{"nothing", "at byte 8: none of its 1 blocks holds a byte", 10, 10, 1, 0, nil},
+		{"not deflated", "invalid header", 100, 100, 8, 100, make([]byte, 100)},
+		{"cut", "the block ends within its first 1 rows of 100 bytes", 100, 1, 8, uint32(cut.Len()), cut.Bytes()},
+		{"beyond the end", "a block of 100 bytes is said to be here", 100, 1, 1, 100, make([]byte, 99)},
+	} {
+		data := append(head(c.width, c.height, c.compression, at, c.n), c.data...)
+		f, err := Open(bytes.NewReader(data), int64(len(data)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, drawn := f.Sample(f.Pages[0], 10, 1, []int{0})
+		for _, err := range []error{f.Whole(), drawn} {
+			if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "at byte ") {
+				t.Errorf("%s: %v, want %q", c.name, err, c.says)
+			}
+		}
+	}
+}
+
 func FuzzOpen(f *testing.F) {
 	f.Add(small(0, tagWidth, 10, tagHeight, 10, tagOffsets, 8, tagCounts, 10))
 	f.Add(small(8, tagWidth, 10, tagHeight, 10))
@@ -135,6 +175,9 @@ func FuzzOpen(f *testing.F) {
 		x, err := Open(bytes.NewReader(data), int64(len(data)))
 		if err == nil && len(x.Pages) == 0 {
 			t.Error("no page and no error")
+		}
+		if err == nil {
+			_ = x.Whole() // it ends
 		}
 	})
 }

@@ -74,37 +74,133 @@ func (s *sampler) list() (err error) {
 	if s.counts, err = f.integers(p.counts); err != nil {
 		return err
 	}
-	planes := int64(1)
-	if p.Planar {
-		planes = int64(p.Bands)
+	if s.across*s.down > maxValues {
+		return &Error{p.at, fmt.Sprintf("a picture of %d × %d blocks", s.across, s.down)}
 	}
-	if n := s.across * s.down * planes; int64(len(s.offsets)) < n || int64(len(s.counts)) < n {
+	if n := s.across * s.down * s.planes(); int64(len(s.offsets)) < n || int64(len(s.counts)) < n {
 		return &Error{p.at, fmt.Sprintf("%d blocks of %d are listed", min(len(s.offsets), len(s.counts)), n)}
+	}
+	if !slices.ContainsFunc(s.counts, func(n int64) bool { return n != 0 }) {
+		return &Error{p.at, fmt.Sprintf("none of its %d blocks holds a byte", len(s.counts))}
 	}
 	return nil
 }
 
-// extent refuses a block that lies outside the file. One of no bytes holds no data.
+// mostFrom is how many bytes one byte of a block becomes at most, by its compression; of others nothing is known. Deflate:
+// 258 bytes of two codes of a bit; LZW: 4,096 of a code of 9; Zstandard: 128 KiB of four bytes; JPEG: 64 values of a bit, and their
+// colours at half the size.
+var mostFrom = map[int]int64{1: 1, 5: 4096, 7: 4096, 8: 1040, 32946: 1040, 32773: 64, 50000: 1 << 15}
+
+// subsampled is how many times fewer values may be written where two of three colours are coarser.
+const subsampled = 4
+
+// extent refuses a block that lies outside the file, or cannot hold its rows. One of no bytes holds no data.
 func (s *sampler) extent(index int64) (at, n int64, err error) {
 	at, n = s.offsets[index], s.counts[index]
 	if n != 0 && (at < 0 || n < 0 || at > s.f.size || n > s.f.size-at) {
-		err = &Error{at, fmt.Sprintf("a block of %d bytes is said to be here, in a file of %d", n, s.f.size)}
+		return at, n, &Error{at, fmt.Sprintf("a block of %d bytes is said to be here, in a file of %d", n, s.f.size)}
+	}
+	p, of, rows := s.p, int64(s.p.Bands), s.p.BlockHeight
+	if p.Planar {
+		of = 1
+	}
+	if by := index % (s.across * s.down) / s.across; !p.Tiled {
+		rows = min(rows, p.Height-by*p.BlockHeight)
+	}
+	most := n * mostFrom[p.Compression]
+	if p.Photometric == 6 {
+		most *= subsampled
+	}
+	if rowBytes := s.rowBytes(of); most > 0 && most/rowBytes < rows {
+		err = &Error{at, fmt.Sprintf("a block of %d bytes, %s, cannot hold %d rows of %d", n, compressed(p), rows, rowBytes)}
 	}
 	return at, n, err
 }
 
-// Whole refuses a file that lacks blocks of its main picture, as one does that was cut off.
-func (f *File) Whole() error {
-	s := &sampler{f: f, p: f.Pages[0]}
-	if err := s.list(); err != nil {
-		return err
+func compressed(p *Page) string {
+	if p.Compression == 1 {
+		return "not compressed"
 	}
-	for i := range min(len(s.offsets), len(s.counts)) {
-		if _, _, err := s.extent(int64(i)); err != nil {
+	return "compressed by " + p.CompressionName()
+}
+
+// rowBytes is the length of a row of a block that holds so many bands.
+func (s *sampler) rowBytes(of int64) int64 { return (s.p.BlockWidth*of*int64(s.p.Bits) + 7) / 8 }
+
+// Whole refuses a file whose pictures lack blocks, as one does that was cut off, or have blocks that cannot hold them. Of some
+// blocks the first row is decompressed.
+func (f *File) Whole() error {
+	for i, p := range f.Pages {
+		if p.Mask || i > 0 && p.Compression == 6 { // the old JPEG may stand outside blocks
+			continue
+		}
+		s := &sampler{f: f, p: p}
+		if err := s.list(); err != nil {
+			return err
+		}
+		written := int64(0)
+		for i := range s.across * s.down * s.planes() {
+			if _, _, err := s.extent(i); err != nil {
+				return err
+			}
+			if s.counts[i] != 0 {
+				written++
+			}
+		}
+		if err := s.try(written); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// mostTried is how many blocks of a page are tried.
+const mostTried = 5
+
+// try decompresses the first row of some of the written blocks, where their compression is read as a stream.
+func (s *sampler) try(written int64) error {
+	if !slices.Contains([]int{5, 8, 32946, 32773, 50000}, s.p.Compression) || s.p.fillOrder == 2 {
+		return nil
+	}
+	if _, err := s.valueOf(); err != nil {
+		return nil
+	}
+	s.g = &Grid{Width: 1, Height: 1, Bands: []int{0}, Values: make([]float32, 1)}
+	seen, next := int64(0), int64(0)
+	of := s.p.Bands
+	if s.p.Planar {
+		of = 1
+	}
+	for i := range s.across * s.down * s.planes() {
+		if s.counts[i] == 0 {
+			continue
+		}
+		if seen++; (seen-1)*(mostTried-1) < next*max(written-1, 1) {
+			continue
+		}
+		next++
+		if s.p.Compression == 5 && s.isOldLZW(s.offsets[i]) {
+			continue
+		}
+		s.columns, s.rows = []int64{0}, []int64{0}
+		if err := s.decode(i, area{right: 1, end: 1}, []int{0}, 0, of); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isOldLZW reports whether a block is compressed as before TIFF 6.0, its bits from the right.
+func (s *sampler) isOldLZW(at int64) bool {
+	b, err := s.f.read(at, 2)
+	return err == nil && b[0] == 0 && b[1]&1 == 1
+}
+
+func (s *sampler) planes() int64 {
+	if s.p.Planar {
+		return int64(s.p.Bands)
+	}
+	return 1
 }
 
 // nearest gives the source of each of n points.
@@ -164,8 +260,7 @@ func (s *sampler) decode(index int64, a area, bands []int, first, of int) error 
 		}
 		return s.paint(picture, a, bands, first)
 	}
-	rowBits := s.p.BlockWidth * int64(of) * int64(s.p.Bits)
-	rowBytes := (rowBits + 7) / 8
+	rowBytes := s.rowBytes(int64(of))
 	if rowBytes > maxBlock {
 		return &Error{at, fmt.Sprintf("a row of %d bytes", rowBytes)}
 	}
@@ -182,8 +277,7 @@ func (s *sampler) decode(index int64, a area, bands []int, first, of int) error 
 	return nil
 }
 
-// readRows reads a block's rows up to the last that is asked for. Rows that a file lacks
-// at its end have no data.
+// readRows reads a block's rows up to the last that is asked for.
 func (s *sampler) readRows(stream io.Reader, rowBytes int64, a area, bands []int, first, of int) error {
 	value, err := s.valueOf()
 	if err != nil {
@@ -194,11 +288,15 @@ func (s *sampler) readRows(stream io.Reader, rowBytes int64, a area, bands []int
 	for y := a.top; y < a.end; y++ {
 		wanted := s.rows[y] - a.y
 		if wanted >= next {
-			if err := skip(stream, (wanted-next)*rowBytes); err == nil {
+			err := skip(stream, (wanted-next)*rowBytes)
+			if err == nil {
 				_, err = io.ReadFull(stream, row)
-				if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
-					return err
-				}
+			}
+			if err == io.EOF || err == io.ErrUnexpectedEOF {
+				return fmt.Errorf("the block ends within its first %d rows of %d bytes", wanted+1, rowBytes)
+			}
+			if err != nil {
+				return err
 			}
 			next = wanted + 1
 			s.undo(row, of)
