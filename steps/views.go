@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -59,24 +60,57 @@ func drawViews(ctx context.Context, c *Call) (Result, error) {
 		return c.putViews(answer, f.Path)
 	}
 	if tried > 0 {
-		return Result{Status: Skipped, Message: fmt.Sprintf("none of %s can be drawn; the log says why", layout.Count(int64(tried), "file"))}, nil
+		return withoutViews(c, fmt.Sprintf("none of %s can be drawn; the log says why", layout.Count(int64(tried), "file")))
 	}
-	return Result{Status: Skipped, Message: "not applicable: no file is of a kind that is drawn"}, nil
+	return withoutViews(c, "not applicable: no file is of a kind that is drawn")
+}
+
+const thumbName, browseName = "thumb.jpg", "browse.jpg"
+
+// viewsDir is the item's folder below the folder for views.
+func viewsDir(c *Call) string {
+	return filepath.Join(c.Views, filepath.FromSlash(strings.TrimPrefix(layout.ItemDir(c.Item), layout.ItemsDir+"/")))
+}
+
+// withoutViews ends a step that drew nothing. Pictures that are there are of what the content was before: they go.
+func withoutViews(c *Call, message string) (Result, error) {
+	if c.Views != "" {
+		for _, name := range []string{thumbName, browseName} {
+			if err := os.Remove(filepath.Join(viewsDir(c), name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return Result{}, failure(err)
+			}
+		}
+	}
+	return Result{Status: Skipped, Message: message, Remove: oldViews(c)}, nil
+}
+
+// derivedBy is where the step's outputs stand in the item.
+func derivedBy(c *Call) layout.RelPath {
+	return layout.RelPath(layout.DerivedDir + "/" + string(c.Step))
+}
+
+// oldViews are the pictures in the item that the step made before, if any.
+func oldViews(c *Call) []layout.RelPath {
+	if _, err := os.Lstat(filepath.Join(c.Dir, filepath.FromSlash(string(derivedBy(c))))); err != nil {
+		return nil
+	}
+	return []layout.RelPath{derivedBy(c)}
 }
 
 // putViews publishes the two pictures: in derived/STEP, or below the folder for views.
 func (c *Call) putViews(a *views.Answer, of string) (Result, error) {
 	res := Result{Message: fmt.Sprintf("of %s: %s", layout.EncodePath(of), layout.Count(int64(len(a.Browse)+len(a.Thumb)), "byte"))}
-	pictures := map[string][]byte{"thumb.jpg": a.Thumb, "browse.jpg": a.Browse}
+	pictures := map[string][]byte{thumbName: a.Thumb, browseName: a.Browse}
 	dir := filepath.Join(c.Scratch, "views")
 	write := os.WriteFile
 	mkdir := os.Mkdir
 	if c.Views != "" {
-		dir = filepath.Join(c.Views, filepath.FromSlash(strings.TrimPrefix(layout.ItemDir(c.Item), layout.ItemsDir+"/")))
+		dir = viewsDir(c)
 		mkdir, write = disk.MkdirAll, disk.WriteFile
 		res.Message += "; in " + dir
+		res.Remove = oldViews(c)
 	} else {
-		res.Outputs = []Output{{From: "views", To: layout.RelPath(layout.DerivedDir + "/" + string(c.Step))}}
+		res.Outputs = []Output{{From: "views", To: derivedBy(c)}}
 	}
 	if err := mkdir(dir, 0o755); err != nil {
 		return Result{}, failure(err)

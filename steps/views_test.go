@@ -96,6 +96,30 @@ func TestViewsElsewhere(t *testing.T) {
 	}
 }
 
+// Content of which nothing can be drawn has no pictures, least of all those of what was there before.
+func TestViewsOfWhatWasThereBefore(t *testing.T) {
+	c, dir := drawing(t)
+	c.Views, c.Dir = t.TempDir(), t.TempDir()
+	if res, err := drawViews(t.Context(), c); err != nil || len(res.Remove) != 0 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	if err := os.MkdirAll(filepath.Join(c.Dir, "derived", "views"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "map.png"), []byte("no picture"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		res, err := drawViews(t.Context(), c)
+		if err != nil || res.Status != Skipped || len(res.Remove) != 1 || res.Remove[0] != "derived/views" {
+			t.Fatalf("%+v, %v", res, err)
+		}
+		if left, err := os.ReadDir(viewsDir(c)); err != nil || len(left) != 0 {
+			t.Errorf("%v are left, %v", left, err)
+		}
+	}
+}
+
 // A PDF and a video are drawn by programs; where these are not there, it is told, and nothing is drawn.
 func TestViewsByPrograms(t *testing.T) {
 	for name, program := range map[string]string{"page.pdf": "pdftoppm", "film.mp4": "ffmpeg", "film.mkv": "ffmpeg", "film.avi": "ffmpeg", "film.webm": "ffmpeg"} {
