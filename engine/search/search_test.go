@@ -203,6 +203,11 @@ func (l *library) query() (q query.Query) {
 	if _, err := q.Check(); err != nil {
 		return l.query()
 	}
+	if l.IntN(6) == 0 { // of a saved question
+		narrowed, err := q.Narrowed(l.query())
+		l.must(err)
+		return narrowed
+	}
 	return q
 }
 
@@ -216,8 +221,12 @@ func (l *library) find(e *engine.Engine, q query.Query, limit int) (hits []searc
 	return hits, facets
 }
 
-// same holds the answers of the index against those of a look at every record, by an engine
-// that may not write and has no index.
+// withoutIndex is how many questions of a round are put to an engine without an index, too, which reads every record for
+// each: 10,000 of them took over an hour.
+const withoutIndex = 60
+
+// same holds the answers of the index against those of a look at every record. The first questions are also put to an
+// engine that may not write and has no index.
 func (l *library) same(queries int) {
 	l.Helper()
 	var asked []query.Query
@@ -241,12 +250,21 @@ func (l *library) same(queries int) {
 	l.must(os.Rename(filepath.Join(l.root, layout.SearchDir), aside))
 	found := 0
 	l.do(true, func(e *engine.Engine) {
+		every, err := e.Search.ReadAll(context.Background())
+		l.must(err)
 		for i, q := range asked {
-			hits, facets := l.find(e, q, 0)
+			hits, facets := every.Answer(q)
 			if diff := cmp.Diff(answer{hits, facets}, answers[i], cmp.AllowUnexported(answer{})); diff != "" {
 				l.Fatalf("%s: -scan +index\n%s", q, diff)
 			}
 			found += min(len(hits), 1)
+			if i >= withoutIndex {
+				continue
+			}
+			hits, facets = l.find(e, q, 0)
+			if diff := cmp.Diff(answer{hits, facets}, answers[i], cmp.AllowUnexported(answer{})); diff != "" {
+				l.Fatalf("%s: -without index +index\n%s", q, diff)
+			}
 		}
 	})
 	l.must(os.Rename(aside, filepath.Join(l.root, layout.SearchDir)))
@@ -263,7 +281,7 @@ func TestIndexIsTheScan(t *testing.T) {
 		items, queries = 60, 8
 	}
 	if os.Getenv("BAGPIPE_SOAK") != "" {
-		items, queries = 3000, 10_000/7+1 // asked seven times
+		items, queries = 400, 10_000/7+1 // asked seven times
 	}
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
