@@ -15,6 +15,7 @@ import (
 	"bagpipe/engine/folder"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
+	"bagpipe/engine/stac"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
 )
@@ -24,6 +25,7 @@ import (
 type Options struct {
 	Collections []layout.Name `json:"collections,omitempty"` // none: all
 	Href        string        `json:"href,omitempty"`        // what an item's files are below, as HREF/ID/PATH; "": their place on this disk
+	Rebuild     bool          `json:"-"`                     // all is worded anew, also where nothing says what the catalog was made of
 }
 
 // Exported counts what an export did.
@@ -36,9 +38,9 @@ type Exported struct {
 
 const noteFile = ".bagpipe-stac.json"
 
-// noteSchema is 2 since links are worded by records alone. A catalog of schema 1 may have wrong
-// ones, and is worded anew.
-const noteSchema = 2
+// noteSchema is 3 since undated items are so, and those of packed objects have no checksums of what their address does not
+// lead to. A catalog of another schema is worded anew.
+const noteSchema = 3
 
 // note is what a catalog was made of.
 type note struct {
@@ -66,7 +68,7 @@ func STAC(ctx context.Context, l *ledger.Ledger, fo *folder.Folders, dir string,
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
 	was, err := readNote(dir)
-	if err != nil {
+	if err != nil && (!o.Rebuild || !isOurs(dir)) {
 		return out, err
 	}
 	slices.Sort(o.Collections)
@@ -75,6 +77,12 @@ func STAC(ctx context.Context, l *ledger.Ledger, fo *folder.Folders, dir string,
 		return out, err
 	}
 	x := &export{folder: fo, dir: dir, options: o, was: was.Items, now: map[layout.ItemID]member{}}
+	var differing []layout.ItemID
+	if !since.IsZero() {
+		if differing = x.differing(); len(differing) > manyDiffer {
+			since, differing = gitstore.Hash{}, nil
+		}
+	}
 	if !since.IsZero() {
 		for id, m := range was.Items {
 			x.now[id] = m
@@ -84,6 +92,15 @@ func STAC(ctx context.Context, l *ledger.Ledger, fo *folder.Folders, dir string,
 		return out, err
 	}
 	err = v.Folders(ctx, since, layout.ItemsDir, ledger.ItemDepth, x.visit)
+	for _, id := range differing {
+		if err != nil {
+			break
+		}
+		var r ledger.Records
+		if r, err = ledger.ReadRecords(v, id); err == nil {
+			err = x.take(id, r.Manifest, r.Inventory)
+		}
+	}
 	if err != nil {
 		return x.out, err
 	}
@@ -93,23 +110,32 @@ func STAC(ctx context.Context, l *ledger.Ledger, fo *folder.Folders, dir string,
 	return x.out, writeNote(dir, note{Tree: v.Tree().String(), Options: o, Items: x.now})
 }
 
-// readNote reads what dir was made of. A folder of something else is refused.
+// readNote reads what dir was made of. A folder of something else is refused, and a catalog whose note is not there or
+// cannot be read.
 func readNote(dir string) (n note, err error) {
 	data, err := os.ReadFile(filepath.Join(dir, noteFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		entries, err := os.ReadDir(dir)
-		if err == nil && len(entries) > 0 {
-			err = fault.New(fault.Refused, layout.EncodePath(dir)+" holds something else already")
+		switch {
+		case err != nil || len(entries) == 0:
+			return n, err
+		case isOurs(dir):
+			return n, fault.New(fault.Refused, layout.EncodePath(dir)+" has a catalog, and not the "+noteFile+" that says what it was made of", fault.Remedy{Verb: fault.RebuildSTAC, Name: dir})
 		}
-		return n, err
+		return n, fault.New(fault.Refused, layout.EncodePath(dir)+" holds something else already")
 	}
 	if err == nil {
-		err = json.Unmarshal(data, &n)
+		if err = json.Unmarshal(data, &n); err != nil {
+			return note{}, &fault.Error{Kind: fault.Damaged, Text: layout.EncodePath(filepath.Join(dir, noteFile)) + " cannot be read", Err: err, Remedies: []fault.Remedy{{Verb: fault.RebuildSTAC, Name: dir}}}
+		}
 	}
-	if err != nil {
-		return n, fmt.Errorf("read %s: %w", filepath.Join(dir, noteFile), err)
-	}
-	return n, nil
+	return n, err
+}
+
+// isOurs reports whether a folder's catalog is one that an export made.
+func isOurs(dir string) bool {
+	data, err := os.ReadFile(filepath.Join(dir, catalogFile))
+	return err == nil && stac.IsCatalog(data, catalogID)
 }
 
 func writeNote(dir string, n note) error {
@@ -126,7 +152,7 @@ func writeNote(dir string, n note) error {
 
 // since is the tree from which on items are looked at; zero: all.
 func (n note) since(o Options) (gitstore.Hash, error) {
-	if n.Schema != noteSchema || n.Tree == "" || !slices.Equal(n.Options.Collections, o.Collections) || n.Options.Href != o.Href {
+	if o.Rebuild || n.Schema != noteSchema || n.Tree == "" || !slices.Equal(n.Options.Collections, o.Collections) || n.Options.Href != o.Href {
 		return gitstore.Hash{}, nil
 	}
 	return gitstore.ParseHash(n.Tree)
@@ -158,6 +184,27 @@ func (x *export) visit(f gitstore.Folder) error {
 	if err != nil {
 		return err
 	}
+	return x.take(id, manifest, inventory)
+}
+
+// manyDiffer is from how many documents on that are not as they were written all records are read in the order in which they
+// lie: by themselves they take ten times as long.
+const manyDiffer = 1000
+
+// differing gives the items whose documents are not there, or of another size or time than when they were written. What
+// changed a document's bytes and kept both is not seen.
+func (x *export) differing() (ids []layout.ItemID) {
+	for id, m := range x.was {
+		info, err := os.Lstat(x.itemFile(id, m.Collection))
+		if err != nil || !info.Mode().IsRegular() || info.Size() != m.Size || !info.ModTime().Equal(m.Written) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// take words an item, and notes what its collection says of it.
+func (x *export) take(id layout.ItemID, manifest, inventory []byte) error {
 	m, err := member{}, error(nil)
 	if manifest != nil {
 		m, err = x.word(id, manifest, inventory)

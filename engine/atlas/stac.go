@@ -11,7 +11,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"bagpipe/engine/query"
@@ -27,7 +26,14 @@ type member struct {
 	BBox       []float64   `json:"bbox,omitempty"`
 	From       time.Time   `json:"from"`
 	Until      time.Time   `json:"until"`
+	Size       int64       `json:"size"` // of its document, as it was written
+	Written    time.Time   `json:"written"`
 }
+
+const (
+	catalogFile = "catalog.json"
+	catalogID   = "bagpipe"
+)
 
 func (x *export) itemFile(id layout.ItemID, collection layout.Name) string {
 	return filepath.Join(x.dir, string(collection), string(id), string(id)+".json")
@@ -43,11 +49,11 @@ func (x *export) word(id layout.ItemID, manifest, inventory []byte) (member, err
 		return member{}, nil
 	}
 	file := x.itemFile(id, m.Collection)
-	href, err := x.href(m, filepath.Dir(file))
+	at, err := x.filesOf(m, filepath.Dir(file))
 	if err != nil {
 		return member{}, err
 	}
-	doc, err := stac.Item(manifest, inventory, href, stac.Link{Rel: "root", Href: "../../catalog.json", Type: stac.JSON},
+	doc, err := stac.Item(manifest, inventory, at, stac.Link{Rel: "root", Href: "../../catalog.json", Type: stac.JSON},
 		stac.Link{Rel: "parent", Href: "../collection.json", Type: stac.JSON}, stac.Link{Rel: "collection", Href: "../collection.json", Type: stac.JSON})
 	if err != nil {
 		return member{}, err
@@ -55,7 +61,11 @@ func (x *export) word(id layout.ItemID, manifest, inventory []byte) (member, err
 	if err := x.write(file, doc); err != nil {
 		return member{}, err
 	}
-	of := member{Collection: m.Collection, Title: m.Label, From: m.Created, Until: m.Created}
+	info, err := os.Lstat(file)
+	if err != nil {
+		return member{}, err
+	}
+	of := member{Collection: m.Collection, Title: m.Label, Until: m.Created, Size: info.Size(), Written: info.ModTime()}
 	if s, ok := query.Time(manifest); ok {
 		of.From, of.Until = s.Start, s.End
 	}
@@ -66,27 +76,26 @@ func (x *export) word(id layout.ItemID, manifest, inventory []byte) (member, err
 	return of, nil
 }
 
-// href is where an item's files are, from the folder of its document. The files of a packed
+// filesOf is where an item's files are, from the folder of its document. The files of a packed
 // object that stays in its place are in that one. The record says whether an object in its
 // place is one file: the object itself may be away, or gone.
-func (x *export) href(m layout.Manifest, from string) (func(string) string, error) {
+func (x *export) filesOf(m layout.Manifest, from string) (stac.Files, error) {
 	if x.options.Href != "" {
-		base := strings.TrimSuffix(x.options.Href, "/") + "/" + string(m.Item) + "/"
-		return func(name string) string { return base + name }, nil
+		return stac.Files{Href: stac.Below(x.options.Href, m.Item)}, nil
 	}
 	object, err := x.folder.ObjectOf(m)
 	if err != nil {
-		return nil, err
+		return stac.Files{}, err
 	}
 	rel, err := filepath.Rel(from, object)
 	if err != nil {
-		return nil, err
+		return stac.Files{}, err
 	}
 	base := (&url.URL{Path: filepath.ToSlash(rel)}).EscapedPath()
-	if m.Source.Place != nil && (m.Source.Kind == recognise.KindFile || m.Source.Kind == recognise.KindArchive) {
-		return func(string) string { return base }, nil
+	if packed := m.Source.Kind == recognise.KindArchive; m.Source.Place != nil && (packed || m.Source.Kind == recognise.KindFile) {
+		return stac.Files{Href: func(string) string { return base }, Packed: packed}, nil
 	}
-	return func(name string) string { return base + "/" + name }, nil
+	return stac.Files{Href: func(name string) string { return base + "/" + name }}, nil
 }
 
 // finish writes the collections and the catalog, and removes what is no more.
@@ -103,11 +112,11 @@ func (x *export) finish() error {
 		}
 		links = append(links, stac.Link{Rel: "child", Href: "./" + url.PathEscape(string(name)) + "/collection.json", Type: stac.JSON, Title: string(name)})
 	}
-	doc, err := stac.Catalog("bagpipe", "Items of a Bagpipe workspace, by collection", links)
+	doc, err := stac.Catalog(catalogID, "Items of a Bagpipe workspace, by collection", links)
 	if err != nil {
 		return err
 	}
-	if err := x.write(filepath.Join(x.dir, "catalog.json"), doc); err != nil {
+	if err := x.write(filepath.Join(x.dir, catalogFile), doc); err != nil {
 		return err
 	}
 	return x.removeGone(byName)
@@ -117,13 +126,13 @@ func (x *export) collection(name layout.Name, items []layout.ItemID) error {
 	slices.Sort(items)
 	links := []stac.Link{{Rel: "root", Href: "../catalog.json", Type: stac.JSON}, {Rel: "parent", Href: "../catalog.json", Type: stac.JSON}}
 	box, from, until := []float64{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}, time.Time{}, time.Time{}
-	for _, id := range items {
+	for i, id := range items {
 		m := x.now[id]
 		links = append(links, stac.Link{Rel: "item", Href: path.Join(string(id), string(id)+".json"), Type: stac.GeoJSON, Title: m.Title})
 		if len(m.BBox) == len(box) {
 			box = []float64{min(box[0], m.BBox[0]), min(box[1], m.BBox[1]), max(box[2], m.BBox[2]), max(box[3], m.BBox[3])}
 		}
-		if from.IsZero() || m.From.Before(from) {
+		if i == 0 || m.From.Before(from) {
 			from = m.From
 		}
 		if m.Until.After(until) {
@@ -143,19 +152,27 @@ func (x *export) collection(name layout.Name, items []layout.ItemID) error {
 // removeGone removes the documents of items that are no more, or in another collection now.
 func (x *export) removeGone(byName map[layout.Name][]layout.ItemID) error {
 	gone := map[layout.Name]bool{}
-	for id, m := range x.was {
-		if x.now[id].Collection == m.Collection {
-			continue
+	for _, m := range x.was {
+		gone[m.Collection] = true
+	}
+	entries, err := os.ReadDir(x.dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name, err := layout.ParseName(e.Name())
+		if err != nil || !e.IsDir() {
+			continue // something else of a person's
 		}
-		file := x.itemFile(id, m.Collection)
-		if err := remove(file, filepath.Dir(file)); err != nil {
+		removed, err := x.removeGoneOf(name)
+		if err != nil {
 			return err
 		}
-		x.out.Removed++
-		gone[m.Collection] = byName[m.Collection] == nil
+		x.out.Removed += removed
+		gone[name] = gone[name] || removed > 0
 	}
-	for name, empty := range gone {
-		if dir := filepath.Join(x.dir, string(name)); empty {
+	for name := range gone {
+		if dir := filepath.Join(x.dir, string(name)); byName[name] == nil {
 			if err := remove(filepath.Join(dir, "collection.json"), dir); err != nil {
 				return err
 			}
@@ -163,6 +180,30 @@ func (x *export) removeGone(byName map[layout.Name][]layout.ItemID) error {
 	}
 	slices.SortFunc(x.out.Problems, cmp.Compare[string])
 	return nil
+}
+
+// removeGoneOf removes the documents of items that are not in a collection, as it finds them in its folder: a note that was
+// lost said nothing of them.
+func (x *export) removeGoneOf(name layout.Name) (removed int, err error) {
+	entries, err := os.ReadDir(filepath.Join(x.dir, string(name)))
+	if err != nil {
+		return 0, err
+	}
+	for _, e := range entries {
+		id, err := layout.ParseItemID(e.Name())
+		if err != nil || !e.IsDir() || x.now[id].Collection == name {
+			continue
+		}
+		file := x.itemFile(id, name)
+		if _, err := os.Lstat(file); err != nil {
+			continue // no document of an export is in it
+		}
+		if err := remove(file, filepath.Dir(file)); err != nil {
+			return removed, err
+		}
+		removed++
+	}
+	return removed, nil
 }
 
 // remove removes a file, and its folder where nothing else is in it.

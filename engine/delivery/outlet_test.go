@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"bagpipe/layout"
+	"bagpipe/steps/target"
 )
 
 // What a kill leaves of a note is written over by the next put, and gone once the item is.
@@ -138,6 +139,27 @@ func TestTakenBackOnlyOnceItIsGone(t *testing.T) {
 		s.Close()
 		if (err == nil) != want.gone || Away(err) != want.away {
 			t.Errorf("GET answers %d: %v", status, err)
+		}
+	}
+}
+
+// A STAC item that goes to an address by itself names its files where the target says they are, and else none.
+func TestWhereTheFilesOfADeliveredItemAre(t *testing.T) {
+	o := &object{id: layout.ItemIDOf(7)}
+	for _, c := range []struct {
+		to   target.Config
+		want string
+	}{
+		{target.Config{Kind: target.KindFolder}, "./a%20b"},
+		{target.Config{Kind: target.KindURL}, ""},
+		{target.Config{Kind: target.KindURL, Outlet: target.Outlet{Href: "https://files.example/x/"}}, "https://files.example/x/" + string(o.id) + "/a%20b"},
+	} {
+		got := ""
+		if at := filesOf(o, c.to); at.Href != nil {
+			got = at.Href("a%20b")
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", c.to.Kind, got, c.want)
 		}
 	}
 }

@@ -87,13 +87,25 @@ func pack(o *object, inventory []byte, content string, to layout.Name, g goal, t
 	case target.FormatBag:
 		p.toBag(o)
 	case target.FormatSTAC:
-		item, err := stac.Item(o.manifest, inventory, func(name string) string { return "./" + name })
+		item, err := stac.Item(o.manifest, inventory, filesOf(o, c))
 		if err != nil {
 			return p, err
 		}
 		p.add("item.json", item)
 	}
 	return p, nil
+}
+
+// filesOf is where the files of a delivered item are had: beside its document, but of an address, which gets the document alone,
+// where the target says; else nowhere.
+func filesOf(o *object, c target.Config) stac.Files {
+	switch {
+	case c.Href != "":
+		return stac.Files{Href: stac.Below(c.Href, o.id)}
+	case c.Kind == target.KindURL:
+		return stac.Files{}
+	}
+	return stac.Files{Href: func(name string) string { return "./" + name }}
 }
 
 func (p *parcel) add(name string, data []byte) {

@@ -52,6 +52,7 @@ const (
 	ScanCatalog     Verb = "scan-catalog"   // Name, where the item's object is to be mended
 	AddDrop         Verb = "add-drop"       // Name, a path, which is moved; Collection, Batch
 
+	RebuildSTAC   Verb = "rebuild-stac"   // Name, a folder with a catalog
 	RestoreBranch Verb = "restore-branch" // Name, a branch; moved From its tip To a commit that was lost from it
 
 	NameSite  Verb = "name-site"

@@ -55,15 +55,26 @@ type asset struct {
 	Title    string   `json:"title,omitempty"`
 	Type     string   `json:"type,omitempty"`
 	Roles    []string `json:"roles,omitempty"`
-	Size     int64    `json:"file:size"`
+	Size     *int64   `json:"file:size,omitempty"` // of what the address leads to; nil: not known
 	Checksum string   `json:"file:checksum,omitempty"`
+	Local    string   `json:"file:local_path,omitempty"`
 
 	Bands []map[string]string `json:"bands,omitempty"` // of images
 }
 
-// Item words an item. href gives the address of a file by its name as URLs have it; collection is the STAC
-// collection it belongs to, which links name, too; none: it stands by itself.
-func Item(manifest, inventory []byte, href func(name string) string, links ...Link) ([]byte, error) {
+// Files says where the files of an item are had.
+type Files struct {
+	Href   func(name string) string // the address of a file, whose name is as URLs have it; nil: nowhere, so that no assets are named
+	Packed bool                     // the address is that of an archive that has the file in it
+}
+
+// Below gives the addresses of an item's files as BASE/ITEM/PATH.
+func Below(base string, id layout.ItemID) func(name string) string {
+	return func(name string) string { return strings.TrimSuffix(base, "/") + "/" + string(id) + "/" + name }
+}
+
+// Item words an item. A link to a collection makes it one of that collection.
+func Item(manifest, inventory []byte, at Files, links ...Link) ([]byte, error) {
 	m, err := layout.DecodeManifest(manifest)
 	if err != nil {
 		return nil, err
@@ -85,15 +96,15 @@ func Item(manifest, inventory []byte, href func(name string) string, links ...Li
 		f.Properties["proj:code"] = code
 		f.Extensions = []string{projection, file}
 	}
-	if inventory != nil {
-		if err := f.addAssets(inventory, bandsOf(gjson.GetBytes(manifest, "metadata.entity.bands")), href); err != nil {
+	if inventory != nil && at.Href != nil {
+		if err := f.addAssets(inventory, bandsOf(gjson.GetBytes(manifest, "metadata.entity.bands")), at); err != nil {
 			return nil, err
 		}
 	}
 	return layout.EncodeJSON(f)
 }
 
-func (f *feature) addAssets(inventory []byte, bands []map[string]string, href func(string) string) error {
+func (f *feature) addAssets(inventory []byte, bands []map[string]string, at Files) error {
 	files, err := layout.DecodeInventory(inventory)
 	if err != nil {
 		return err
@@ -104,15 +115,24 @@ func (f *feature) addAssets(inventory []byte, bands []map[string]string, href fu
 		if err != nil {
 			return err
 		}
-		a := asset{Href: href((&url.URL{Path: name}).EscapedPath()), Title: path.Base(encoded), Type: about.Type, Size: about.Size, Roles: []string{"data"}}
-		if about.SHA256 != "" {
-			a.Checksum = "1220" + about.SHA256
+		a := asset{Href: at.Href((&url.URL{Path: name}).EscapedPath()), Title: path.Base(encoded), Roles: []string{"data"}}
+		switch {
+		case at.Packed: // type, size and checksum would be read as the archive's
+			if !strings.ContainsAny(encoded, notLocal) {
+				a.Local = encoded
+			}
+		default:
+			a.Type, a.Size = about.Type, &about.Size
+			if about.SHA256 != "" {
+				a.Checksum = "1220" + about.SHA256
+			}
 		}
 		role := roles.Get(gjson.Escape(encoded) + ".role").Str
-		if known := map[string]string{"metadata": "metadata", "view": "overview", "attached": "attached"}[role]; known != "" {
+		known := map[string]string{"metadata": "metadata", "view": "overview", "attached": "attached"}[role]
+		if known != "" {
 			a.Roles = []string{known}
 		}
-		if strings.HasPrefix(about.Type, "image/") {
+		if known == "" && strings.HasPrefix(about.Type, "image/") {
 			a.Bands = bands
 		}
 		f.Assets[encoded] = a
@@ -120,11 +140,19 @@ func (f *feature) addAssets(inventory []byte, bands []map[string]string, href fu
 	return nil
 }
 
+// notLocal are the characters that file:local_path cannot have.
+const notLocal = "\r\n\t\\:'\""
+
+// earliest is the first moment that RFC 3339 has a year for.
+const earliest = "0001-01-01T00:00:00Z"
+
+// properties are an item's. STAC has no word for an item of which nobody knows when it is from: datetime may be null only
+// beside the two ends of a span, and neither may be open. All that is known is that it is no younger than its registration.
 func properties(m layout.Manifest, manifest []byte) map[string]any {
 	p := map[string]any{"title": m.Label, "created": stamp(m.Created), "version": fmt.Sprint(max(m.Version, 1))}
 	switch s, ok := query.Time(manifest); {
 	case !ok:
-		p["datetime"] = stamp(m.Created)
+		p["datetime"], p["start_datetime"], p["end_datetime"] = nil, earliest, stamp(m.Created)
 	case s.Start.Equal(s.End):
 		p["datetime"] = stamp(s.Start)
 	default:

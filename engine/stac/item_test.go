@@ -15,6 +15,7 @@ import (
 
 	"github.com/dlclark/regexp2"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/tidwall/gjson"
 )
 
 const fixtures = "../../../shared/fixtures/stac"
@@ -66,9 +67,10 @@ func schemas(t *testing.T) *jsonschema.Compiler {
 
 func TestItemsAreValid(t *testing.T) {
 	c, dir := schemas(t), t.TempDir()
-	inventory := `{"schema": 1, "files": {"a/b%25.tif": {"size": 3, "sha256": "` + strings.Repeat("ab", 32) + `", "type": "image/tiff"}}}`
+	inventory := `{"schema": 1, "files": {"a/b%25.tif": {"size": 3, "sha256": "` + strings.Repeat("ab", 32) + `", "type": "image/tiff"}, "preview:1.jpg": {"size": 2, "sha256": "` + strings.Repeat("cd", 32) + `", "type": "image/jpeg", "role": "view"}}}`
 	for name, metadata := range map[string]string{
 		"plain":       `{}`,
+		"packed":      `{"time": {"start": "2013"}, "entity": {"bands": ["red"]}}`,
 		"box":         `{"space": {"wgs84": {"bounds": [116, 39, 117, 41]}, "native": {"code": "EPSG:32650"}}, "time": {"start": "2013"}, "tags": ["a"], "entity": {"bands": 4}}`,
 		"antimeridan": `{"space": {"wgs84": {"bounds": [177, -20, -178, -12]}}, "time": {"start": "2013-01-02T03:04:05Z"}, "entity": {"bands": ["red"]}}`,
 		"described":   `{"space": {"crs": {"code": "EPSG:32650", "zone": "50N"}, "native": {"bounds": [1, 2, 3, 4], "boundary": "POLYGON((1 2,3 2,3 4,1 2))"}, "wgs84": {"bounds": [179, 0, -179, 1], "boundary": "POLYGON((179 0,181 0,181 1,179 0))", "optimised": "MULTIPOLYGON(((179 0,180 0,180 0.5,179 0)),((-180 0,-179 0,-179 1,-180 0.5,-180 0)))"}}}`,
@@ -77,10 +79,15 @@ func TestItemsAreValid(t *testing.T) {
 		"boundary":    `{"space": {"wgs84": {"bounds": [0, 0, 1, 1]}, "boundary": {"type": "Polygon", "coordinates": [[[0,0],[1,0],[1,1],[0,0]]]}}}`,
 	} {
 		manifest := `{"schema": 1, "item": "` + string(layout.ItemIDOf(0x3fa9c0d2e1b7a4)) + `", "version": 1, "label": "x", "collection": "maps", "created": "2026-01-01T00:00:00Z", "metadata": ` + metadata + `}`
-		data, err := Item([]byte(manifest), []byte(inventory), func(n string) string { return "./" + n })
+		at := Files{Href: func(n string) string { return "./" + n }}
+		if name == "packed" {
+			at = Files{Href: func(string) string { return "../x.zip" }, Packed: true}
+		}
+		data, err := Item([]byte(manifest), []byte(inventory), at)
 		if err != nil {
 			t.Fatal(name, err)
 		}
+		sameAsWanted(t, name, data)
 		if err := os.WriteFile(filepath.Join(dir, name+".json"), data, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -111,6 +118,21 @@ func TestItemsAreValid(t *testing.T) {
 	independently(t, dir)
 }
 
+// sameAsWanted holds an item against what its case is about.
+func sameAsWanted(t *testing.T, name string, data []byte) {
+	t.Helper()
+	const tif, preview = `assets.a/b%25\.tif.`, `assets.preview:1\.jpg.`
+	for path, want := range map[string]map[string]string{
+		"plain":  {"properties.datetime": "null", "properties.start_datetime": `"0001-01-01T00:00:00Z"`, "properties.end_datetime": `"2026-01-01T00:00:00Z"`, tif + "file:size": "3", tif + "file:local_path": ""},
+		"box":    {"properties.start_datetime": `"2013-01-01T00:00:00Z"`, tif + "bands.#": "4", preview + "bands": "", preview + "file:size": "2", preview + "roles.0": `"overview"`},
+		"packed": {tif + "href": `"../x.zip"`, tif + "file:size": "", tif + "file:checksum": "", tif + "type": "", tif + "file:local_path": `"a/b%25.tif"`, preview + "file:local_path": "", preview + "href": `"../x.zip"`},
+	}[name] {
+		if got := gjson.GetBytes(data, path).Raw; got != want {
+			t.Errorf("%s: %s is %s, want %s", name, path, got, want)
+		}
+	}
+}
+
 // independently asks Python's jsonschema, too, where it is there.
 func independently(t *testing.T, dir string) {
 	t.Helper()
@@ -136,7 +158,7 @@ func TestCatalogsAndCollectionsAreValid(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := time.Date(2013, 1, 2, 3, 4, 5, 0, time.UTC)
-	collection, err := Collection("maps", "Maps", []float64{-180, -90, 180, 90}, at, at, links)
+	collection, err := Collection("maps", "Maps", []float64{-180, -90, 180, 90}, time.Time{}, at, links)
 	if err != nil {
 		t.Fatal(err)
 	}

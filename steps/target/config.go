@@ -62,6 +62,7 @@ type Outlet struct {
 	Format   string `yaml:"format"`   // files (the default), bag, stac or text
 	Template string `yaml:"template"` // of text: a file, relative to the workspace
 	URL      string `yaml:"url"`      // of kind url: https://HOST/PATH/{item}
+	Href     string `yaml:"href"`     // of kind url and format stac: what an item's files are had below, as HREF/ITEM/PATH
 	Command  Argv   `yaml:"command"`  // of kind command: a program and its arguments
 	// Verify is of kind url bytes (what comes back is what went, the default) or status; of kind
 	// sftp read (the default) or remote: the server itself digests.
@@ -126,6 +127,15 @@ func ParseTemplate(file, text string) (*template.Template, error) {
 	}}).Parse(text)
 }
 
+// CheckBase says what is wrong with an address that files are had below.
+func CheckBase(address string) error {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme == "" || u.Host == "" && u.Scheme != "file" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.ContainsAny(address, " \t\r\n") {
+		return fmt.Errorf("expected an address that files are had below, as https://HOST/PATH, not %q", address)
+	}
+	return nil
+}
+
 func (c Config) checkOutlet() (key string, err error) {
 	o := c.Outlet
 	switch {
@@ -135,6 +145,10 @@ func (c Config) checkOutlet() (key string, err error) {
 		return "template", fmt.Errorf("expected the template's file with format: text, and only there")
 	case o.URL != "" && c.Kind != KindURL || o.Command != "" && c.Kind != KindCommand || o.Verify != "" && c.Kind != KindURL && c.Kind != KindSFTP:
 		return "kind", fmt.Errorf("url is of kind url, verify of kind url or sftp, command of kind command")
+	case o.Href != "" && (c.Kind != KindURL || o.Format != FormatSTAC):
+		return "href", fmt.Errorf("is of kind url with format: stac; elsewhere the files go with their item")
+	case o.Href != "" && CheckBase(o.Href) != nil:
+		return "href", CheckBase(o.Href)
 	case o.Format != "" && o.Format != FormatBag && (c.Kind == KindS3 || c.Kind == KindSFTP || c.Layout != ""):
 		return "format", fmt.Errorf("expected bag where bags are deposited, not %q", o.Format)
 	case c.Kind == KindSFTP && o.Verify != "" && o.Verify != verifyRead && o.Verify != verifyRemote:

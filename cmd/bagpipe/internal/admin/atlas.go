@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
@@ -13,6 +15,7 @@ import (
 	"bagpipe/engine/search"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
+	"bagpipe/steps/target"
 )
 
 // STAC keeps a static catalog of all items.
@@ -20,7 +23,19 @@ type STAC struct {
 	Dir        string        `arg:"" writes:"" help:"The folder; it is made, or brought up to date."`
 	Collection []layout.Name `placeholder:"NAME" help:"Only this collection; again: these."`
 	Href       string        `placeholder:"URL" help:"Where files are had from, as URL/ITEM/PATH; default: their place on this disk."`
+	Rebuild    bool          `help:"Make all anew, also where .bagpipe-stac.json is not there or damaged."`
 	JSON       bool          `name:"json" help:"Print JSON."`
+}
+
+// Validate is called by kong.
+func (c *STAC) Validate() error {
+	if c.Href == "" {
+		return nil
+	}
+	if err := target.CheckBase(c.Href); err != nil {
+		return fmt.Errorf("--href: %w", err)
+	}
+	return nil
 }
 
 // Run prints what was written.
@@ -35,7 +50,7 @@ func (c *STAC) Run(ctx context.Context, on *screen.Screen, open Open) error {
 		if err := Outside(e, c.Dir); err != nil {
 			return err
 		}
-		done, err := atlas.STAC(ctx, e.Ledger, e.Folder, c.Dir, atlas.Options{Collections: c.Collection, Href: c.Href})
+		done, err := atlas.STAC(ctx, e.Ledger, e.Folder, c.Dir, atlas.Options{Collections: c.Collection, Href: c.Href, Rebuild: c.Rebuild})
 		if err != nil {
 			return err
 		}
@@ -79,6 +94,9 @@ func (c *Map) Run(ctx context.Context, on *screen.Screen, open Open) error {
 		if c.Output != "-" {
 			if err := Outside(e, c.Output); err != nil {
 				return err
+			}
+			if info, err := os.Stat(c.Output); err == nil && info.IsDir() {
+				return fault.New(fault.Refused, fmt.Sprintf("write %s: it is a folder; expected the name of a file, as %s", c.Output, filepath.Join(c.Output, "map.svg")))
 			}
 		}
 		box := q.BBox
