@@ -107,8 +107,8 @@ type WarnedRow struct {
 }
 
 // warns finds warnings in what the robot of a completed step said: "2 warnings, first: …", "3 with
-// warnings", "warning: …", and not "0 warnings".
-var warns = regexp.MustCompile(`(?i)\b0*[1-9][0-9]* (further )?warnings?\b|\bwith (a )?warnings?\b|\bwarning:`)
+// warnings", "warning: …", "1 not read", "2 not scanned", "3 left out", and not "0 warnings".
+var warns = regexp.MustCompile(`(?i)\b0*[1-9][0-9]* ((further )?warnings?|not read|not scanned|left out)\b|\bwith (a )?warnings?\b|\bwarning:`)
 
 // Warned lists the steps completed with warnings, of the items that fit: of each item the latest
 // attempts of its steps. The messages stand in the items' records, which are read one by one.
