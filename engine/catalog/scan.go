@@ -56,7 +56,8 @@ type Report struct {
 	Away    string      `json:"away,omitempty"` // why the root is not looked at
 	Counts
 	Unread   map[string]string `json:"unread,omitempty"`
-	Missing  []string          `json:"missing,omitempty"` // of a check
+	Missing  []string          `json:"missing,omitempty"` // of a check; a folder stands for all below it
+	Absent   int               `json:"absent,omitempty"`  // of a check, the entries that are missing, each in a folder, too
 	Problems map[string]string `json:"problems,omitempty"`
 	Elapsed  time.Duration     `json:"elapsed"`
 }
@@ -420,6 +421,7 @@ func (s *scan) missing(found []*node) {
 		s.report.Entries += n.there()
 		if n.state == Unread {
 			s.report.Missing = append(s.report.Missing, layout.EncodePath(n.path)+": "+n.why)
+			s.report.Absent++
 		}
 	}
 	vanishing{s, map[identity]vanished{}, map[*node]*node{}}.settle(found)

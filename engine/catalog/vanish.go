@@ -93,7 +93,9 @@ func (s vanishing) settle(found []*node) {
 	}
 	if s.o.Check {
 		for _, v := range left {
-			s.report.Missing = append(s.report.Missing, layout.EncodePath(join(v.in.path, v.in.all()[v.at].name)))
+			e := &v.in.all()[v.at]
+			s.report.Missing = append(s.report.Missing, layout.EncodePath(join(v.in.path, e.name)))
+			s.report.Absent += s.weight(v.in.path, e)
 		}
 		return
 	}

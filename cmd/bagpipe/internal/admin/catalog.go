@@ -153,7 +153,11 @@ func (c *catalogScan) print(on *screen.Screen, r *catalog.Report) {
 	entries := func(n int) string { return screen.CountVerb(n, "entry", "entries") }
 	line := fmt.Sprintf("%s: %s, %s", r.Catalog, screen.Count(r.Folders, "folder"), entries(r.Entries))
 	if c.Check {
-		fmt.Fprintf(on.Out, "%s; missing: %d, moved: %d\n", line, len(r.Missing), r.Moved)
+		below := ""
+		if r.Absent > len(r.Missing) {
+			below = fmt.Sprintf(", with all below them %d", r.Absent)
+		}
+		fmt.Fprintf(on.Out, "%s; missing: %d%s, moved: %d\n", line, len(r.Missing), below, r.Moved)
 		for _, path := range r.Missing {
 			fmt.Fprintln(on.Out, "  "+path)
 		}
