@@ -28,6 +28,7 @@
 //   - The branch moves by Git's own protocol (ref/lock.go), never away from a published
 //     commit: a branch moved back to an ancestor is moved forward again, a branch that was
 //     rewritten stops with a DivergedError.
+//   - A branch that was moved on a disk which then cannot sync it stops with an UnsureError.
 //   - Entries of other writers (links, submodules, modes) stay as they are.
 //
 // # Files

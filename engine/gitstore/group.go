@@ -39,6 +39,9 @@ func (o *owner) commitGroup(reqs []*request) int {
 }
 
 func (o *owner) tryGroup(reqs []*request) (n int, err error) {
+	if o.unsure != nil {
+		return len(reqs), o.unsure
+	}
 	turn, err := o.repo.TakeTurn()
 	if err != nil {
 		return len(reqs), err

@@ -25,6 +25,7 @@ type owner struct {
 	last    *unsealed
 	move    *Advance // of the group, not handed to the announcer yet
 	ahead   aheadState
+	unsure  error // of a move whose sync failed: nothing more is committed
 }
 
 // unsealed is the last commit of the group so far, whose bytes are in scratch: it may be the

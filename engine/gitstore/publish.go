@@ -51,9 +51,13 @@ func (o *owner) publish(b *built, lock *ref.Lock) error {
 		o.known.next.Store(nil)
 		return errors.Join(err, p.remove())
 	}
+	for n := 1; err != nil && n < moveTries; n++ {
+		err = o.moveAgain(lock, b.To)
+	}
 	if err != nil {
 		o.known.next.Store(nil)
-		return errors.Join(err, p.release()) // the branch needs the pack
+		o.unsure = &UnsureError{err}
+		return errors.Join(o.unsure, p.release()) // the branch needs the pack
 	}
 	o.reflog.Note(b.Move)
 	after := []error{
@@ -66,3 +70,29 @@ func (o *owner) publish(b *built, lock *ref.Lock) error {
 	}
 	return nil
 }
+
+// moveTries is how often a branch is moved when the sync of its folder fails.
+const moveTries = 3
+
+// moveAgain puts a new file with the same commit in the branch's place. A sync that failed is not asked for a second time:
+// the kernel may have dropped the folder's bytes, and would answer that all is well.
+func (o *owner) moveAgain(lock *ref.Lock, to Hash) error {
+	if err := lock.Renew(false); err != nil {
+		return err
+	}
+	if err := lock.Write(to); err != nil {
+		return err
+	}
+	_, err := lock.Move(to)
+	return err
+}
+
+// UnsureError says that the branch points at commits that may not be durable, as the disk failed. Nothing is committed until
+// the store is opened again, which goes by what the disk has then.
+type UnsureError struct{ Cause error }
+
+func (e *UnsureError) Error() string {
+	return fmt.Sprintf("%v: a power cut may take the last commits back; see to the disk and start again, the work goes on from what is there then", e.Cause)
+}
+
+func (e *UnsureError) Unwrap() error { return e.Cause }

@@ -9,10 +9,11 @@ import (
 )
 
 // MustStop tells the errors after which this engine may not act any more: the
-// branch was rewritten, or others take the engine for dead.
+// branch was rewritten, or may not be durable, or others take the engine for dead.
 func MustStop(err error) bool {
 	var diverged *gitstore.DivergedError
-	return errors.As(err, &diverged) || errors.Is(err, claim.ErrLost)
+	var unsure *gitstore.UnsureError
+	return errors.As(err, &diverged) || errors.As(err, &unsure) || errors.Is(err, claim.ErrLost)
 }
 
 // writeError says that the history cannot be written: no item can go on.
