@@ -45,7 +45,7 @@ func readImage(q Request, facts *Facts) error {
 		}
 		say(facts.Entity, "width", c.Width)
 		say(facts.Entity, "height", c.Height)
-		facts.worldPlace(q, imagemeta.ImageConfig{Width: c.Width, Height: c.Height})
+		facts.place(q, &raster.Page{Width: int64(c.Width), Height: int64(c.Height)}) // by a world file
 		return nil
 	}
 	var tags imagemeta.Tags
