@@ -87,7 +87,7 @@ func pack(o *object, inventory []byte, content string, to layout.Name, g goal, t
 	case target.FormatBag:
 		p.toBag(o)
 	case target.FormatSTAC:
-		item, err := stac.Item(o.manifest, inventory, filesOf(o, c))
+		item, err := stac.Item(o.manifest, inventory, filesOf(o, g.Config))
 		if err != nil {
 			return p, err
 		}

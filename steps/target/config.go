@@ -108,12 +108,12 @@ func (c Config) Place() string {
 	return c.Kind + " " + filepath.Clean(c.Path)
 }
 
-// Form says in which form a target has what is sent: a format, or the layout of its bags.
+// Form says in which form a target has what is sent: a format and where its files are had, or the layout of its bags.
 func (c Config) Form() string {
 	if c.Kind == KindS3 || c.Kind == KindSFTP || c.Layout != "" {
 		return cmp.Or(c.Layout, LayoutBag)
 	}
-	return cmp.Or(c.Format, FormatFiles)
+	return strings.TrimSpace(cmp.Or(c.Format, FormatFiles) + " " + c.Href)
 }
 
 // ParseTemplate reads what a template: says. json of nothing is nothing, and no null.
