@@ -77,7 +77,7 @@ func (so *Source) Signatures() (file string, err error) {
 //
 // The file is committed before the settings name it; after a crash between the two a file
 // stands in formats/ that nothing names, until the same command is run again.
-func (so *Source) UseSignatures(ctx context.Context, file string) (string, error) {
+func UseSignatures(ctx context.Context, so *Source, file string) (string, error) {
 	r, err := formats.Load(file)
 	if err != nil {
 		return "", fault.New(fault.Invalid, err.Error())

@@ -7,6 +7,7 @@ import (
 
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
+	"bagpipe/engine/settings"
 	"bagpipe/steps/formats"
 )
 
@@ -60,7 +61,7 @@ func (c *formatsUse) Run(ctx context.Context, on *screen.Screen, open Open) erro
 				return err
 			}
 		}
-		name, err := e.Settings.UseSignatures(ctx, file)
+		name, err := settings.UseSignatures(ctx, e.Settings, file)
 		if err == nil {
 			on.Talk("formats are identified by %s", name)
 		}
