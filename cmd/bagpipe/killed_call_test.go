@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 )
 
@@ -40,19 +41,26 @@ func eachCall(t *testing.T, base *bench, after func(*bench), args ...string) {
 // false where the program ended before.
 func (b *bench) killedAt(kind string, n int, args ...string) bool {
 	b.t.Helper()
+	code, out := b.injected(kind, fmt.Sprintf("signal=KILL:when=%d", n), args...)
+	if code > 0 {
+		b.t.Fatalf("at call %d: exit code %d: %s", n, code, out)
+	}
+	return code < 0
+}
+
+// injected runs the program with what strace does to its calls of a kind. The exit code is below 0 where the program was killed.
+func (b *bench) injected(kind, what string, args ...string) (code int, out string) {
+	b.t.Helper()
 	strace, err := exec.LookPath("strace")
 	if err != nil {
 		b.t.Skip(err)
 	}
-	cmd := exec.Command(strace, append([]string{"-f", "-qq", "-o", os.DevNull, "-e", "trace=" + kind, "-e", fmt.Sprintf("inject=%s:signal=KILL:when=%d", kind, n),
+	cmd := exec.Command(strace, append([]string{"-f", "-qq", "-o", filepath.Join(b.top, "calls"), "-e", "trace=" + kind, "-e", "inject=" + kind + ":" + what,
 		"bagpipe", "-C", b.dir}, args...)...)
 	cmd.Env = b.env
-	out, err := cmd.CombinedOutput()
-	switch {
-	case bytes.Contains(out, []byte("ptrace")):
-		b.t.Skipf("%v: %s", err, out)
-	case err != nil && cmd.ProcessState.ExitCode() > 0:
-		b.t.Fatalf("at call %d: %v: %s", n, err, out)
+	told, err := cmd.CombinedOutput()
+	if bytes.Contains(told, []byte("ptrace")) {
+		b.t.Skipf("%v: %s", err, told)
 	}
-	return err != nil
+	return cmd.ProcessState.ExitCode(), string(told)
 }
