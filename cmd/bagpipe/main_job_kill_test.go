@@ -33,7 +33,11 @@ func TestMainJobFailsAtEachCall(t *testing.T) {
 		failures := 0
 		for n := 1; ; n += soak(step, 1) {
 			b := base.copied(t, fmt.Sprintf("failed-%s-%d", kind, n))
-			code, out := b.injected(kind, fmt.Sprintf("error=EIO:when=%d", n), "run", "-q")
+			when := fmt.Sprint(n)
+			if n%2 == 0 {
+				when += "+" // and all after it
+			}
+			code, out := b.injected(kind, "error=EIO:when="+when, "run", "-q")
 			calls, err := os.ReadFile(filepath.Join(b.top, "calls"))
 			b.must(err)
 			failed := bytes.Contains(calls, []byte("(INJECTED)"))

@@ -240,7 +240,7 @@ func (w *Work) finish(ctx context.Context) {
 	if err := w.attempt.opened.Close(); err != nil {
 		w.warn("clear what was opened", "err", err)
 	}
-	if w.scratch != "" {
+	if w.scratch != "" && !ledger.MustStop(err) { // else the next engine finds by it what the outputs replaced, as after a crash
 		if err := w.a.folder.Spares.Give(w.scratch, w.plan.Command == nil && w.lock != nil); err != nil {
 			w.warn("remove scratch", "dir", w.scratch, "err", err)
 		}
