@@ -180,12 +180,17 @@ func (c *claims) places(only func(layout.ItemID) bool) map[string]layout.ItemID 
 	return all
 }
 
-// take gives, once, the item that lies at a place and that no record names; "": there is none.
-func (c *claims) take(place string) layout.ItemID {
+// at is the item that lies at a place and that no record names; "": there is none.
+func (c *claims) at(place string) layout.ItemID {
 	if c.free == nil {
 		c.free = c.places(func(id layout.ItemID) bool { _, named := c.named[id]; return !named })
 	}
-	item := c.free[place]
+	return c.free[place]
+}
+
+// take gives what at does, once.
+func (c *claims) take(place string) layout.ItemID {
+	item := c.at(place)
 	delete(c.free, place)
 	return item
 }

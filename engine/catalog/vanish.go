@@ -64,6 +64,9 @@ func (s vanishing) settle(found []*node) {
 				lost = append(lost, vanished{n, i})
 			}
 			if e.fresh && e.item == "" && !s.cat.Trusting() {
+				if s.claims != nil && s.claims.at(placeKey(join(n.path, e.name), e.kind)) != "" {
+					continue // others took its item out of the record: it is none that moved here, such as one of whose bytes it is a link
+				}
 				if id, ok := s.identityOf(n.path, e, s.now); ok {
 					s.fresh[id] = vanished{n, i}
 				}
