@@ -52,7 +52,8 @@ func described(t *testing.T, files map[string]string) map[string]*describe.Facts
 
 // The files beside a file are found whatever the case of their names; of several the one that is most like it is meant.
 func TestSideCarsOfAnyCase(t *testing.T) {
-	tiff := "II*\x00\x08\x00\x00\x00\x02\x00" + "\x00\x01\x04\x00\x01\x00\x00\x00\x0a\x00\x00\x00" + "\x01\x01\x04\x00\x01\x00\x00\x00\x0a\x00\x00\x00" + "\x00\x00\x00\x00"
+	tiff := "II*\x00\x08\x00\x00\x00\x04\x00" + "\x00\x01\x04\x00\x01\x00\x00\x00\x0a\x00\x00\x00" + "\x01\x01\x04\x00\x01\x00\x00\x00\x0a\x00\x00\x00" +
+		"\x11\x01\x04\x00\x01\x00\x00\x00\x08\x00\x00\x00" + "\x17\x01\x04\x00\x01\x00\x00\x00\x14\x00\x00\x00" + "\x00\x00\x00\x00"
 	world := func(x string) string { return "0.1\n0\n0\n-0.1\n" + x + ".05\n49.95\n" }
 	said := described(t, map[string]string{
 		"A.SHP": pointShapes(10, 50), "A.SHX": "", "A.DBF": table("LOUD"), "A.PRJ": degreesPRJ, "A.CPG": "UTF-8",

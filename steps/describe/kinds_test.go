@@ -127,11 +127,15 @@ func TestWhenAPDFIsOf(t *testing.T) {
 		want      map[string]any
 	}{
 		"neither":        {"<<>>", "", map[string]any{"created": nil}},
-		"information":    {"<</CreationDate(D:20131203221936Z)>>", "", map[string]any{"created": "D:20131203221936+00'00'"}},
+		"a year":         {"<</CreationDate(D:1999)>>", "", map[string]any{"created": "1999"}},
+		"a day":          {"<</CreationDate(D:19990203)>>", "", map[string]any{"created": "1999-02-03"}},
+		"a zone":         {"<</CreationDate(D:19990203040506-05'30')>>", "", map[string]any{"created": "1999-02-03T04:05:06-05:30"}},
+		"no date":        {"<</CreationDate(D:19999999)>>", "", map[string]any{"created": nil}},
+		"information":    {"<</CreationDate(D:20131203221936Z)>>", "", map[string]any{"created": "2013-12-03T22:19:36Z"}},
 		"XMP":            {"", "<xmp:CreateDate>2013-12-03T22:19:36Z</xmp:CreateDate>", map[string]any{"created": "2013-12-03T22:19:36Z"}},
 		"XMP without":    {"", "<xmp:CreatorTool>a pen</xmp:CreatorTool>", map[string]any{"created": nil, "writtenWith": "a pen"}},
 		"both":           {"<</CreationDate(D:20121203221936Z)>>", "<xmp:CreateDate>2013-12-03T22:19:36Z</xmp:CreateDate>", map[string]any{"created": "2013-12-03T22:19:36Z"}},
-		"newer, without": {"<</Title(A map)/CreationDate(D:20131203221936Z)>>", "<xmp:CreatorTool>a pen</xmp:CreatorTool>", map[string]any{"title": "A map", "created": "D:20131203221936+00'00'", "writtenWith": "a pen"}},
+		"newer, without": {"<</Title(A map)/CreationDate(D:20131203221936Z)>>", "<xmp:CreatorTool>a pen</xmp:CreatorTool>", map[string]any{"title": "A map", "created": "2013-12-03T22:19:36Z", "writtenWith": "a pen"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			more, catalog := "", "<</Type/Catalog/Pages 2 0 R>>"

@@ -62,7 +62,7 @@ func readMatroska(f io.ReaderAt, size int64, facts *Facts) error {
 	m := &matroska{ReaderAt: f, facts: facts, seeks: map[uint32]int64{}, scale: 1e6, dates: map[string]string{}}
 	head, err := m.element(0, size)
 	if err != nil || head.id != ebmlHead {
-		return fmt.Errorf("Matroska: at byte 0: no EBML")
+		return fmt.Errorf("MKV: at byte 0: no EBML")
 	}
 	if err := m.each(head, func(e element) (bool, error) {
 		if e.id != ebmlDocType {
@@ -81,7 +81,7 @@ func readMatroska(f io.ReaderAt, size int64, facts *Facts) error {
 		return err
 	}
 	if segment.id != mkvSegment {
-		return fmt.Errorf("Matroska: at byte %d: no segment", head.end)
+		return fmt.Errorf("MKV: at byte %d: no segment", head.end)
 	}
 	if err := m.segment(segment); err != nil {
 		return err
@@ -116,7 +116,7 @@ func (m *matroska) segment(segment element) error {
 			return err
 		}
 		if e.id != id {
-			return fmt.Errorf("Matroska: at byte %d: not what the seek head says", segment.at+at)
+			return fmt.Errorf("MKV: at byte %d: not what the seek head says", segment.at+at)
 		}
 		if _, err := part(e); err != nil {
 			return err
@@ -128,27 +128,27 @@ func (m *matroska) segment(segment element) error {
 // element reads the head of the element at a byte, which ends before another.
 func (m *matroska) element(at, end int64) (e element, err error) {
 	if m.count++; m.count > maxElements {
-		return e, fmt.Errorf("Matroska: at byte %d: more than %d elements", at, maxElements)
+		return e, fmt.Errorf("MKV: at byte %d: more than %d elements", at, maxElements)
 	}
 	var b [12]byte
 	n := max(0, min(int64(len(b)), end-at))
 	if at < 0 || at > end {
-		return e, fmt.Errorf("Matroska: at byte %d: beyond byte %d, where it ends", at, end)
+		return e, fmt.Errorf("MKV: at byte %d: beyond byte %d, where it ends", at, end)
 	}
 	if _, err := m.ReadAt(b[:n], at); err != nil {
-		return e, fmt.Errorf("Matroska: at byte %d: %w", at, err)
+		return e, fmt.Errorf("MKV: at byte %d: %w", at, err)
 	}
 	id, idLength := vint(b[:min(n, 4)], false)
 	length, sizeLength := vint(b[idLength:n], true)
 	if idLength == 0 || sizeLength == 0 {
-		return e, fmt.Errorf("Matroska: at byte %d: half an element", at)
+		return e, fmt.Errorf("MKV: at byte %d: half an element", at)
 	}
 	e = element{uint32(id), at + int64(idLength+sizeLength), end}
 	if length == 1<<(7*sizeLength)-1 { // unknown, as of a live stream: to the end of what holds it
 		return e, nil
 	}
 	if length > uint64(end-e.at) {
-		return e, fmt.Errorf("Matroska: at byte %d: an element of %d bytes, in %d", at, length, end-e.at)
+		return e, fmt.Errorf("MKV: at byte %d: an element of %d bytes, in %d", at, length, end-e.at)
 	}
 	e.end = e.at + int64(length)
 	return e, nil
@@ -188,7 +188,7 @@ func (m *matroska) each(in element, do func(element) (bool, error)) error {
 func (m *matroska) bytes(e element) ([]byte, error) {
 	b := make([]byte, min(e.end-e.at, maxElementRead))
 	if _, err := m.ReadAt(b, e.at); err != nil {
-		return nil, fmt.Errorf("Matroska: at byte %d: %w", e.at, err)
+		return nil, fmt.Errorf("MKV: at byte %d: %w", e.at, err)
 	}
 	return b, nil
 }
@@ -201,7 +201,7 @@ func (m *matroska) text(e element) (string, error) {
 func (m *matroska) number(e element) (v uint64, err error) {
 	b, err := m.bytes(e)
 	if len(b) > 8 {
-		return 0, fmt.Errorf("Matroska: at byte %d: a number of %d bytes", e.at, len(b))
+		return 0, fmt.Errorf("MKV: at byte %d: a number of %d bytes", e.at, len(b))
 	}
 	for _, c := range b {
 		v = v<<8 | uint64(c)

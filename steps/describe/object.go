@@ -68,8 +68,9 @@ func Combine(files []File) *Object {
 	return o
 }
 
-// times is the time from the first start to the last end; without one where a period goes on.
+// times is the time from the first start to the last end, as exact as the least exact of them; without an end where a period goes on.
 func times(files []File) (all *Time) {
+	more := 0
 	for _, f := range files {
 		switch t := f.Time; {
 		case t == nil:
@@ -78,6 +79,9 @@ func times(files []File) (all *Time) {
 			c.Source = f.Name
 			all = &c
 		default:
+			if more++; slices.Index(precisions, t.Precision) < slices.Index(precisions, all.Precision) {
+				all.Precision = t.Precision
+			}
 			if t.Start.Before(all.Start) {
 				all.Start = t.Start
 			}
@@ -87,6 +91,9 @@ func times(files []File) (all *Time) {
 				all.End = t.End
 			}
 		}
+	}
+	if more > 0 {
+		all.Source = fmt.Sprintf("%s and %d more", all.Source, more)
 	}
 	return all
 }

@@ -18,7 +18,7 @@ func readOgg(f io.ReaderAt, size int64, facts *Facts) error {
 		return err
 	}
 	if len(b) < 28 || string(b[:4]) != "OggS" || len(b) < 27+int(b[26]) {
-		return fmt.Errorf("Ogg: at byte 0: no page")
+		return fmt.Errorf("OGG: at byte 0: no page")
 	}
 	serial, body := binary.LittleEndian.Uint32(b[14:]), 27+int(b[26])
 	b = b[body:]

@@ -2,6 +2,7 @@ package describe
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +14,6 @@ import (
 	"github.com/pdfcpu/pdfcpu/pkg/api"
 	"github.com/pdfcpu/pdfcpu/pkg/pdfcpu"
 	"github.com/pdfcpu/pdfcpu/pkg/pdfcpu/model"
-	"github.com/pdfcpu/pdfcpu/pkg/pdfcpu/types"
 )
 
 // readPDF reads a PDF's information, pages and what it is protected by.
@@ -71,7 +71,10 @@ func readPDF(q Request, facts *Facts) error {
 	say(b, "title", informed(ctx, "Title", info.Title))
 	say(b, "creator", informed(ctx, "Author", info.Author))
 	say(b, "subject", informed(ctx, "Subject", info.Subject))
-	say(b, "created", informed(ctx, "CreationDate", info.CreationDate))
+	if strings.HasPrefix(info.CreationDate, "D:") {
+		info.CreationDate = "" // filled up by pdfcpu with what the file does not say
+	}
+	say(b, "created", pdfDate(informed(ctx, "CreationDate", info.CreationDate)))
 	sayAll(b, "keywords", keywords(ctx))
 	return nil
 }
@@ -103,6 +106,39 @@ func encryptedInPlace(f io.ReaderAt, size int64) bool {
 
 var inTrailer = regexp.MustCompile(`/Encrypt\s*<<`)
 
+var inPDF = regexp.MustCompile(`^D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:(Z)|([+-]\d\d)'?(\d\d)?)?`)
+
+// pdfDate writes a date as PDFs have them as RFC 3339 does, as far as it goes; one of an hour alone as its day. "" where it is none.
+func pdfDate(text string) string {
+	m := inPDF.FindStringSubmatch(text)
+	if m == nil {
+		if _, _, ok := period(text); !ok {
+			return ""
+		}
+		return text
+	}
+	out := m[1]
+	for i, sign := range []string{"-", "-"} {
+		if m[i+2] == "" {
+			break
+		}
+		out += sign + m[i+2]
+	}
+	if m[5] != "" {
+		out += "T" + m[4] + ":" + m[5] + ":" + cmp.Or(m[6], "00")
+		switch {
+		case m[7] != "", m[8] != "" && m[8][1:] == "00" && cmp.Or(m[9], "00") == "00":
+			out += "Z"
+		case m[8] != "":
+			out += m[8] + ":" + cmp.Or(m[9], "00")
+		}
+	}
+	if _, _, ok := period(out); !ok {
+		return ""
+	}
+	return out
+}
+
 // noDate is how the date of XMP without one is given.
 var noDate = time.Time{}.Format(time.RFC3339Nano)
 
@@ -117,12 +153,8 @@ func informed(ctx *model.Context, key, says string) string {
 		return ""
 	}
 	text, err := ctx.DereferenceStringOrHexLiteral(d[key], model.V10, nil)
-	if err != nil || key != "CreationDate" {
-		return text
-	}
-	at, ok := types.DateTime(text, true)
-	if !ok {
+	if err != nil {
 		return ""
 	}
-	return types.DateString(at)
+	return text
 }

@@ -81,6 +81,9 @@ func readTIFF(q Request, facts *Facts) error {
 			say(facts.Business, key, text)
 		}
 	}
+	if err := f.Whole(); err != nil {
+		facts.warn("%v; it cannot be drawn whole", err)
+	}
 	facts.place(q, p)
 	return nil
 }

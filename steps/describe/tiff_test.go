@@ -30,7 +30,7 @@ func geoTIFF(x, y float64, texts string, keys ...uint16) string {
 		count     int
 		data      []byte
 	}{
-		{256, 3, 1, shorts(10)}, {257, 3, 1, shorts(10)}, {33550, 12, 3, doubles(100, 100, 0)}, {33922, 12, 6, doubles(0, 0, 0, x, y, 0)},
+		{256, 3, 1, shorts(10)}, {257, 3, 1, shorts(10)}, {273, 3, 1, shorts(8)}, {279, 3, 1, shorts(20)}, {33550, 12, 3, doubles(100, 100, 0)}, {33922, 12, 6, doubles(0, 0, 0, x, y, 0)},
 		{34735, 3, 4 + len(keys), shorts(append([]uint16{1, 1, 0, uint16(len(keys) / 4)}, keys...)...)}, {34737, 2, len(texts), []byte(texts)},
 	}
 	b := le.AppendUint32([]byte("II*\x00"), 8)
@@ -90,10 +90,20 @@ func TestSystemsOfGeoTIFFs(t *testing.T) {
 	}
 }
 
+// What no file can hold is told of, though its numbers stand.
+func TestPicturesThatCannotBeWhole(t *testing.T) {
+	huge := "II*\x00\x08\x00\x00\x00\x04\x00" + "\x00\x01\x04\x00\x01\x00\x00\x00\xff\xff\xff\x7f" + "\x01\x01\x04\x00\x01\x00\x00\x00\xff\xff\xff\x7f" +
+		"\x11\x01\x04\x00\x01\x00\x00\x00\x08\x00\x00\x00" + "\x17\x01\x04\x00\x01\x00\x00\x00\x14\x00\x00\x00" + "\x00\x00\x00\x00"
+	f, err := write(t, "a.tif", huge)
+	if err != nil || len(f.Warnings) != 1 || !strings.Contains(f.Warnings[0], "at byte 8: a block of 20 bytes, not compressed, cannot hold 2147483647 rows") {
+		t.Errorf("%+v, %v", f, err)
+	}
+}
+
 // What is wrong with where a picture lies takes away nothing else, and what stands beside it is tried.
 func TestPicturesThatLieNowhere(t *testing.T) {
 	nowhere := geoTIFF(math.NaN(), 5e6, "|", 1024, 0, 1, 1, 3072, 0, 1, 32633)
-	const says = "TIFF: at byte 110: a position that is no number"
+	const says = "TIFF: at byte 134: a position that is no number"
 	f, err := write(t, "a.tif", nowhere)
 	if err != nil || f.Entity["width"] != int64(10) || f.Space != nil || len(f.Warnings) != 1 || !strings.HasPrefix(f.Warnings[0], says) {
 		t.Errorf("%+v, %v", f, err)
@@ -103,7 +113,8 @@ func TestPicturesThatLieNowhere(t *testing.T) {
 		t.Errorf("with a world file: %+v, %v", f, err)
 	}
 	for world, says := range map[string]string{"100\n0\n0\nnorth\n5\n5\n": `world file .tfw: at byte 8: "north" is no number`, "100 0": "world file .tfw: at byte 5: 2 numbers of 6"} {
-		plain := "II*\x00\x08\x00\x00\x00\x02\x00" + "\x00\x01\x04\x00\x01\x00\x00\x00\x0a\x00\x00\x00" + "\x01\x01\x04\x00\x01\x00\x00\x00\x0a\x00\x00\x00" + "\x00\x00\x00\x00"
+		plain := "II*\x00\x08\x00\x00\x00\x04\x00" + "\x00\x01\x04\x00\x01\x00\x00\x00\x0a\x00\x00\x00" + "\x01\x01\x04\x00\x01\x00\x00\x00\x0a\x00\x00\x00" +
+			"\x11\x01\x04\x00\x01\x00\x00\x00\x08\x00\x00\x00" + "\x17\x01\x04\x00\x01\x00\x00\x00\x14\x00\x00\x00" + "\x00\x00\x00\x00"
 		f, err := write(t, "a.tif", plain, "a.tfw", world)
 		if err != nil || f.Entity["height"] != int64(10) || f.Space != nil || strings.Join(f.Warnings, "; ") != says {
 			t.Errorf("%q: %+v, %v", world, f, err)

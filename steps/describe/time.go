@@ -14,6 +14,9 @@ type Time struct {
 	Source    string    `json:"source,omitempty"`
 }
 
+// precisions of times, the least exact first.
+var precisions = []string{"year", "month", "day", "second"}
+
 // shapes of times, and how exact each is.
 var shapes = []struct {
 	layout, precision string
@@ -22,7 +25,7 @@ var shapes = []struct {
 	{time.RFC3339Nano, "second", true}, {"2006-01-02T15:04:05Z0700", "second", true}, {"2006:01:02 15:04:05Z07:00", "second", true},
 	{"2006-01-02T15:04:05", "second", false}, {"2006-01-02 15:04:05", "second", false}, {"2006:01:02 15:04:05", "second", false},
 	{"20060102150405", "second", false}, {"2006-01-02 15:04:05.999999999", "second", false}, {"2006-01-02T15:04:05.999999999", "second", false},
-	{"2006-01-02T15:04Z07:00", "minute", true}, {"2006-01-02T15:04", "minute", false}, {"2006-01-02T15", "hour", false},
+	{"2006-01-02T15:04Z07:00", "minute", true}, {"2006-01-02T15:04", "minute", false}, {"2006:01:02 15:04", "minute", false}, {"2006-01-02 15:04", "minute", false}, {"2006-01-02T15", "hour", false},
 	{"2006-01-02", "day", true}, {"2006:01:02", "day", true}, {"20060102", "day", true}, {"2006/01/02", "day", true},
 	{"2006-01", "month", true}, {"2006:01", "month", true}, {"200601", "month", true}, {"2006", "year", true},
 }

@@ -53,7 +53,9 @@ func Outline(ring orb.Ring, c CRS, source string) (*Space, []string) {
 			s.CRS.Code = fmt.Sprintf("EPSG:%d", c.Code)
 		}
 	}
-	s.Native = extent(ring, 1e6)
+	if s.Native = extent(ring, 1e6); c.geographic {
+		s.Native = extent(ring, degree)
+	}
 	if !c.Known() {
 		return s, []string{fmt.Sprintf("no way from %s to WGS 84 is known; the native values stand alone", c)}
 	}
