@@ -166,6 +166,20 @@ func TestWhenAPDFIsOf(t *testing.T) {
 	}
 }
 
+// A PDF that was cut off is told of, also where its reader finds its way.
+func TestPDFThatWasCutOff(t *testing.T) {
+	whole := sample.PDF("/Info 4 0 R", "<</Type/Catalog/Pages 2 0 R>>", "<</Type/Pages/Kids[3 0 R]/Count 1>>",
+		"<</Type/Page/Parent 2 0 R/MediaBox[0 0 400 200]/Resources<<>>>>", "<</Title(A map)>>")
+	if f, err := write(t, "a.pdf", string(whole)); err != nil || len(f.Warnings) > 0 {
+		t.Errorf("whole: %+v, %v", f, err)
+	}
+	cut := whole[:bytes.Index(whole, []byte("xref"))]
+	f, err := write(t, "a.pdf", string(cut))
+	if err == nil && (len(f.Warnings) != 1 || !strings.Contains(f.Warnings[0], fmt.Sprintf("at byte %d: it ends without", len(cut)))) {
+		t.Errorf("cut off: %+v", f)
+	}
+}
+
 // id3 is an MP3 of tags alone, each a frame's name and its text.
 func id3(pairs ...string) []byte {
 	var frames bytes.Buffer

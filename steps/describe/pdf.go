@@ -29,6 +29,10 @@ func readPDF(q Request, facts *Facts) error {
 	conf.Offline = true
 	conf.Cmd = model.LISTINFO
 	facts.Entity["format"] = "PDF"
+	end := make([]byte, min(size, 64<<10))
+	if _, err := f.ReadAt(end, size-int64(len(end))); err != nil && err != io.EOF {
+		return err
+	}
 	ctx, err := api.ReadAndValidate(f, conf)
 	if errors.Is(err, pdfcpu.ErrWrongPassword) || errors.Is(err, pdfcpu.ErrUnknownEncryption) || err != nil && strings.Contains(err.Error(), "unsupported encryption") {
 		facts.Entity["encrypted"] = true
@@ -37,6 +41,9 @@ func readPDF(q Request, facts *Facts) error {
 	}
 	if err != nil {
 		return fmt.Errorf("PDF: %w", err)
+	}
+	if !bytes.Contains(end, []byte("startxref")) {
+		facts.warn("PDF: at byte %d: it ends without saying where its objects are, as one does that was cut off; what was found of it may lack some", size)
 	}
 	info, err := pdfcpu.Info(ctx, q.Name, nil, false)
 	if err != nil {
@@ -58,7 +65,7 @@ func readPDF(q Request, facts *Facts) error {
 		}
 	}
 	say(e, "attachments", len(info.Attachments))
-	if !info.Encrypted && encryptedInPlace(f, size) {
+	if !info.Encrypted && encryptedInPlace(end) {
 		e["encrypted"] = true
 		facts.warn("encrypted by a dictionary within its trailer, which is not read; what it says of itself is left out")
 		return nil
@@ -95,12 +102,9 @@ func keywords(ctx *model.Context) (all []string) {
 	return all
 }
 
-// encryptedInPlace reports whether the last trailer has the dictionary of its encryption within, where pdfcpu sees none.
-func encryptedInPlace(f io.ReaderAt, size int64) bool {
-	end := make([]byte, min(size, 64<<10))
-	if _, err := f.ReadAt(end, size-int64(len(end))); err != nil && err != io.EOF {
-		return false
-	}
+// encryptedInPlace reports whether the last trailer, in the end of a file, has the dictionary of its encryption within, where pdfcpu
+// sees none.
+func encryptedInPlace(end []byte) bool {
 	return inTrailer.Match(end[max(0, bytes.LastIndex(end, []byte("trailer"))):])
 }
 
