@@ -27,6 +27,9 @@
 //	unconfirmed, decided as withdrawn    the target was away when a person took it back; Pass does,
 //	                                     unless the target refused: that is left to a person
 //
+// sent says where its target was (place) and in which form it went (format). Where the target is at another place now, it is asked
+// before it is sent anything anew, and places where something was left (left) are told of when it is taken back, not reached.
+//
 // A target may keep versions apart, by their keys or addresses: then each that was sent stays there, as a portal's readers
 // may have cited it, until the item is taken back. sent names them all, and each is asked back, the last one last. A folder holds
 // the newest alone.
