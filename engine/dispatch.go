@@ -40,7 +40,8 @@ func (r *run) dispatch(ctx, performing context.Context) {
 	}
 	inboxIdle, limitedSince, rescans := r.injected(), time.Time{}, 0
 	for !r.pool.Draining() && ctx.Err() == nil {
-		busy := r.pool.Busy() > 0 // asked before Take, as finishing makes steps ready
+		busy := r.pool.Busy() > 0      // asked before Take, as finishing makes steps ready
+		wanted := r.e.Catalog.Wanted() // as does a look at what has changed; steps ask for it before they end
 		if why := r.e.Folder.Space.Low(); why != nil {
 			if !r.pauseFor(ctx, why, busy) {
 				return
@@ -79,7 +80,7 @@ func (r *run) dispatch(ctx, performing context.Context) {
 		}
 		pause := due.Sub(now)
 		if (!r.o.Watch || r.spent()) && inboxIdle && !busy && (!dated || pause > waitForRetry || r.defersLong(now)) {
-			if rescans == mostRescans || !r.e.Catalog.Wanted() {
+			if rescans == mostRescans || !wanted {
 				return
 			}
 			rescans++

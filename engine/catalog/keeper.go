@@ -27,8 +27,11 @@ type Keeper struct {
 
 	counts counts
 
-	mu     sync.Mutex // guards wanted
+	looking sync.Mutex // held by ScanWanted
+
+	mu     sync.Mutex // guards the rest
 	wanted map[layout.Name]map[string]bool
+	looks  bool // ScanWanted is at what was wanted
 }
 
 // New gives the keeper of a workspace's catalogs.
@@ -56,19 +59,26 @@ func (k *Keeper) forget(name layout.Name) {
 	delete(k.wanted, name)
 }
 
-// Wanted reports whether there are objects to be looked at again.
+// Wanted reports whether there are objects to be looked at again, or such a look has not ended.
 func (k *Keeper) Wanted() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return len(k.wanted) > 0
+	return len(k.wanted) > 0 || k.looks
 }
 
-// ScanWanted looks at the objects that steps found changed, and at nothing else.
+// ScanWanted looks at the objects that steps found changed, and at nothing else. It waits for the call before it.
 func (k *Keeper) ScanWanted(ctx context.Context) error {
+	k.looking.Lock()
+	defer k.looking.Unlock()
 	k.mu.Lock()
 	wanted := k.wanted
-	k.wanted = map[layout.Name]map[string]bool{}
+	k.wanted, k.looks = map[layout.Name]map[string]bool{}, len(wanted) > 0
 	k.mu.Unlock()
+	defer func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.looks = false
+	}()
 	var errs []error
 	for name, paths := range wanted {
 		_, err := k.Scan(ctx, name, Options{only: slices.Sorted(maps.Keys(paths))})

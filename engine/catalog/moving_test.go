@@ -207,3 +207,38 @@ func TestNamesThatOthersHave(t *testing.T) {
 		}
 	})
 }
+
+// Who asks for what steps wanted looked at, while that is at work, waits until it has ended: a run would end before it.
+func TestALookIsWaitedFor(t *testing.T) {
+	check(t, 1)
+	rapid.Check(t, func(r *rapid.T) {
+		w := newWorld(r)
+		ctx := context.Background()
+		w.must(os.WriteFile(w.at("a.dat"), []byte("one"), 0o644))
+		_, err := w.e.Catalog.Scan(ctx, "c", catalog.Options{})
+		w.must(err)
+		w.versions()
+		w.e.Catalog.Racy = 300 * time.Millisecond // a look at what was just written takes as long
+		w.must(os.WriteFile(w.at("a.dat"), []byte("another"), 0o644))
+		w.e.Catalog.Want(layout.Place{Catalog: "c", Path: "a.dat"})
+		first := make(chan error, 1)
+		go func() { first <- w.e.Catalog.ScanWanted(ctx) }()
+		for range 100 { // until it is at it
+			if !w.e.Catalog.Wanted() {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+		w.must(w.e.Catalog.ScanWanted(ctx))
+		w.versions()
+		for id, m := range w.was {
+			if m.Version != 2 {
+				r.Errorf("item %s has version %d still", id, m.Version)
+			}
+		}
+		w.must(<-first)
+		if w.e.Catalog.Wanted() {
+			r.Error("something is wanted still")
+		}
+	})
+}
