@@ -192,9 +192,9 @@ func (k *Keeper) remove(ctx context.Context, o *object, to layout.Name) error {
 	}
 	sent := o.delivery.Targets[to].Sent
 	here := goalOf(k.ledger.Root, k.settings.Current().Settings, string(to))
-	left := leftAt(sent, here.Place())
-	if here.moved(sent) && !slices.Contains(sent.Left, here.Place()) {
-		_, has, err := out.ask(ctx, parcel{Key: keyOf(o.id, sent.Version, to), Item: o.id, Version: sent.Version, Target: to, Digest: sent.Digest, Format: formatOf(here.Config)})
+	left := leftAt(sent, here.Where())
+	if here.moved(sent) && !slices.Contains(sent.Left, here.Where()) {
+		_, has, err := out.ask(ctx, parcel{Key: keyOf(o.id, sent.Version, to), Item: o.id, Version: sent.Version, Target: to, Digest: sent.Digest, Format: formatOf(here.Config), unknown: true})
 		if err != nil {
 			return fmt.Errorf("take item %s back from %s: %w", o.id.Short(), to, err)
 		}
@@ -219,7 +219,7 @@ func (k *Keeper) remove(ctx context.Context, o *object, to layout.Name) error {
 	if err := back(sent.Version, sent.Digest); err != nil || len(left) == 0 {
 		return err
 	}
-	return &elsewhere{to, here.Place(), left}
+	return &elsewhere{to, here.Where(), left}
 }
 
 // elsewhere says that a target was at other places when it was sent something, which stays there.

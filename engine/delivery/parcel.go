@@ -31,7 +31,8 @@ type parcel struct {
 	Digest  string        `json:"digest"`
 	Format  string        `json:"format"`
 
-	files []part // by name
+	files   []part // by name
+	unknown bool   // its files are; whether anything of the item stands there can be asked
 }
 
 // part is one file of a parcel: bytes, or a file on disk.

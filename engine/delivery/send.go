@@ -220,7 +220,7 @@ func (k *Keeper) send(ctx context.Context, b book, id layout.ItemID, to layout.N
 		asked = d.Attempts > 0 || d.Sent != nil && (d.Sent.Maybe || g.moved(d.Sent)) // it may have come there
 		d.State, d.Engine, mine = layout.DeliverySending, k.ledger.ID, o
 		before = d.Sent
-		sent := layout.DeliverySent{Version: d.Version, Digest: d.Digest, At: k.ledger.Now(), Maybe: true, Place: g.Place()}
+		sent := layout.DeliverySent{Version: d.Version, Digest: d.Digest, At: k.ledger.Now(), Maybe: true, Place: g.Where()}
 		if was := d.Sent; was != nil {
 			sent.Receipt, sent.Format = was.Receipt, was.Format // of what is there until then
 			sent.Earlier = otherVersions(was, d.Version)

@@ -117,7 +117,7 @@ func (u urlOutlet) ask(ctx context.Context, p parcel) (receipt string, has bool,
 		return "", false, nil
 	case answer.StatusCode/100 != 2:
 		return "", false, refusal("GET", answer)
-	case p.files == nil: // what it is to be is not known, and something is there
+	case p.unknown:
 		return "", true, nil
 	case !u.bytes: // it must know the delivery by its digest
 		return answer.Header.Get("ETag"), answer.Header.Get("Bagpipe-Digest") == p.Digest, nil

@@ -279,7 +279,7 @@ func stateOf(was, is *layout.Delivery, approve bool, g goal) string {
 }
 
 // moved reports whether a target is at another place than when it was sent something.
-func (g goal) moved(s *layout.DeliverySent) bool { return s.Place != "" && s.Place != g.Place() }
+func (g goal) moved(s *layout.DeliverySent) bool { return s.Place != "" && s.Place != g.Where() }
 
 // reshaped reports whether a target has what is sent in another form than then.
 func (g goal) reshaped(s *layout.DeliverySent) bool { return s.Format != "" && s.Format != g.Form() }

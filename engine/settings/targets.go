@@ -42,10 +42,10 @@ func checkApart(s *Settings, y *layout.YAML) error {
 		default:
 			continue
 		}
-		if other := at[c.Place()]; other != "" {
+		if other := at[c.Where()]; other != "" {
 			return y.Errorf("$.targets."+name+"."+key, "target %s is there already: each would write over what the other has of an item", other)
 		}
-		at[c.Place()] = name
+		at[c.Where()] = name
 	}
 	return nil
 }

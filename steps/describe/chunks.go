@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/dhowden/tag"
@@ -88,12 +89,8 @@ func (c *chunked) open(size int64, ids ...string) (form string, end int64, err e
 	if _, err := c.ReadAt(head[:], 0); err != nil && err != io.EOF {
 		return "", 0, err
 	}
-	id, form := string(head[:4]), string(head[8:])
-	is := false
-	for _, want := range ids {
-		is = is || id+form == want
-	}
-	if !is {
+	form = string(head[8:])
+	if !slices.Contains(ids, string(head[:4])+form) {
 		return "", 0, fmt.Errorf("%s: at byte 0: no %s", c.format, strings.Join(ids, " or "))
 	}
 	n := int64(c.order.Uint32(head[4:]))
@@ -181,7 +178,23 @@ func saySeconds(e map[string]any, seconds float64) {
 	}
 }
 
-// readWAV reads a WAV, a broadcast WAV (EBU Tech 3285) or its kin beyond 4 GiB, RF64 (EBU Tech 3306).
+// readBroadcast reads what broadcasters say of a recording (EBU Tech 3285); dates get when it was made, before all others.
+func (c *chunked) readBroadcast(k chunk, dates *[]string) error {
+	b, err := c.bytes(k, 602)
+	if err != nil {
+		return err
+	}
+	field := func(from, n int) string { text, _, _ := bytes.Cut(b[from:from+n], []byte{0}); return string(text) }
+	say(c.facts.Business, "description", field(0, 256))
+	say(c.facts.Business, "originator", field(256, 32))
+	say(c.facts.Business, "identifier", field(288, 32))
+	day := strings.NewReplacer("_", "-", ":", "-", "/", "-", " ", "-", ".", "-").Replace(field(320, 10))
+	second := strings.NewReplacer("_", ":", "-", ":", ".", ":").Replace(field(330, 8))
+	*dates = append([]string{day + " " + second, day}, *dates...)
+	return nil
+}
+
+// readWAV reads a WAV, a broadcast WAV or its kin beyond 4 GiB, RF64 (EBU Tech 3306).
 func readWAV(f io.ReaderAt, size int64, facts *Facts) error {
 	c := &chunked{ReaderAt: f, facts: facts, format: "WAV", order: binary.LittleEndian}
 	_, end, err := c.open(size, "RIFFWAVE", "RF64WAVE", "BW64WAVE")
@@ -215,16 +228,7 @@ func readWAV(f io.ReaderAt, size int64, facts *Facts) error {
 		case "data":
 			data = k.n
 		case "bext":
-			b, err := c.bytes(k, 602)
-			if err != nil {
-				return err
-			}
-			field := func(from, n int) string { text, _, _ := bytes.Cut(b[from:from+n], []byte{0}); return string(text) }
-			say(facts.Business, "description", field(0, 256))
-			say(facts.Business, "originator", field(256, 32))
-			say(facts.Business, "identifier", field(288, 32))
-			day := strings.NewReplacer("_", "-", ":", "-", "/", "-", " ", "-", ".", "-").Replace(field(320, 10))
-			dates = append([]string{day + " " + strings.NewReplacer("_", ":", "-", ":", ".", ":").Replace(field(330, 8)), day}, dates...)
+			return c.readBroadcast(k, &dates)
 		case "LIST":
 			if kind, err := c.bytes(k, 4); err != nil || string(kind[:4]) != "INFO" {
 				return err

@@ -36,8 +36,8 @@ type element struct {
 	at, end int64
 }
 
-// matroska reads a file's headers and tags; at-wat/ebml-go would read all of a film to its tags at the end, and names no byte. What comes after the first cluster is found by the seek head, so that
-// sound and pictures are never walked through.
+// matroska reads a file's headers and tags. What comes after the first cluster is found by the seek head, so that sound and pictures
+// are never walked through; at-wat/ebml-go would read all of a film to its tags at the end, and names no byte.
 type matroska struct {
 	io.ReaderAt
 	facts *Facts

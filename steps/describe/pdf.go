@@ -122,11 +122,10 @@ func pdfDate(text string) string {
 		return text
 	}
 	out := m[1]
-	for i, sign := range []string{"-", "-"} {
-		if m[i+2] == "" {
-			break
+	for _, part := range m[2:4] { // month and day
+		if part != "" {
+			out += "-" + part
 		}
-		out += sign + m[i+2]
 	}
 	if m[5] != "" {
 		out += "T" + m[4] + ":" + m[5] + ":" + cmp.Or(m[6], "00")

@@ -93,8 +93,8 @@ func (a Argv) List() []string { return strings.Split(string(a), "\x00") }
 // Deposits reports whether bags can be deposited there.
 func (c Config) Deposits() bool { return c.Kind != KindURL && c.Kind != KindCommand }
 
-// Place says where a target is: its kind and its address, as the settings have them.
-func (c Config) Place() string {
+// Where says where a target is: its kind and its address, as the settings have them.
+func (c Config) Where() string {
 	switch c.Kind {
 	case KindURL:
 		return c.Kind + " " + c.URL

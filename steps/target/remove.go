@@ -29,7 +29,8 @@ func Remove(ctx context.Context, t Target, item layout.ItemID) error {
 	return fmt.Errorf("remove item %s: %w", item.Short(), errors.ErrUnsupported)
 }
 
-// Stands reports whether a copy of a version of an item, or a revision of it, stands on a target, sound or not. Errors: *Down.
+// Stands reports whether a copy of a version of an item, or a revision of it, stands on a target, sound or not; of OCFL, whose versions
+// share one object, that. Errors: *Down.
 func Stands(ctx context.Context, t Target, item layout.ItemID, version int) (bool, error) {
 	switch t := t.(type) {
 	case *bagTarget:
