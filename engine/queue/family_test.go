@@ -297,6 +297,32 @@ func TestAnotherEngineTakesThePlace(t *testing.T) {
 	}
 }
 
+// TestAHandedOutChildKeepsItsPlace: a better sibling that is registered meanwhile waits, as the
+// claim may be committed already; once it came to nothing, the sibling has the place.
+func TestAHandedOutChildKeepsItsPlace(t *testing.T) {
+	y := newNursery(t, "    poolSize: 1\n", rand.New(rand.NewSource(1)), 2)
+	y.x.Put(y.parentItem())
+	y.x.Put(y.childItem(1))
+	child := func(id StepID, _ *state.Step) bool { return id.Workflow == "w" }
+	e, ok, _ := y.x.Take(t0, child)
+	if !ok || e.Item.ID != y.w.items[1].Item {
+		t.Fatalf("%+v, %v", e, ok)
+	}
+	y.x.Put(y.childItem(0))
+	other, ok, _ := y.x.Take(t0, child) // the first's other step
+	if !ok || other.Item.ID != e.Item.ID {
+		t.Fatalf("the second is handed out beside the first, where one may be: %+v, %v", other, ok)
+	}
+	if y.x.Overtaken(e) {
+		t.Error("a claim that may be committed has lost its place")
+	}
+	y.x.Return(e)
+	y.x.Return(other)
+	if next, ok, _ := y.x.Take(t0, child); !ok || next.Item.ID != y.w.items[0].Item {
+		t.Errorf("%+v, %v", next, ok)
+	}
+}
+
 // A step that is out of the flow is so for the children that wait for their place, too:
 // those that come to it do not start, until the control is lifted.
 func TestAControlOverAFamily(t *testing.T) {

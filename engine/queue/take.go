@@ -18,6 +18,7 @@ func (i *Index) Return(e Entry) {
 	s := x.slotOf(e)
 	delete(x.taken, s)
 	x.unclaim(s)
+	x.others.Hand(e.Item, -1)
 	x.offerAgain(s)
 	x.signal()
 }
@@ -127,6 +128,7 @@ func (x *store) handOut(took turns.Entry, from readyKey) Entry {
 	s := slot{took.Item, took.Run, took.N}
 	x.taken[s] = true
 	x.claim(s, from, full.Item.Collection)
+	x.others.Hand(full.Item, 1)
 	return full
 }
 

@@ -18,8 +18,9 @@ import (
 //   - a place that becomes free costs one look at the child that gets it;
 //   - the first child that fails, and the last failure that goes, cost a look at each.
 //
-// Which children have the places follows from the members' states alone, so that all
-// engines, and all at any time, say the same.
+// Which children have the places follows from the members' states, so that all engines say
+// the same; but one that this engine handed out keeps its place until its claim is in the
+// history, or did not come to be: the claim may be committed already, and not be told yet.
 
 // familyID names a family within its parent.
 type familyID struct {
@@ -99,16 +100,17 @@ func familyOf(it *packed.Item) (layout.ItemID, familyID) {
 // join takes an item into its family in the place of what it was, and tells its own
 // families what it says of them; it nil: it is gone.
 func (o *Groups) join(was, it *packed.Item) {
+	handed := 0
 	if was != nil && was.Parent != nil {
 		f := o.family(familyOf(was))
-		f.leave(was.ID)
+		handed = f.leave(was.ID)
 	}
 	if it == nil {
 		return
 	}
 	if it.Parent != nil {
 		f := o.family(familyOf(it))
-		f.enter(it, o.items.Rank(it.Lane))
+		f.enter(it, o.items.Rank(it.Lane), handed)
 	}
 	for run, i := range it.Steps() {
 		if run.Steps[i].Children > 0 {
@@ -120,25 +122,52 @@ func (o *Groups) join(was, it *packed.Item) {
 	}
 }
 
-func (f *family) leave(id layout.ItemID) {
+// leave takes a member out, and tells how many of its steps are handed out.
+func (f *family) leave(id layout.ItemID) (handed int) {
 	k := f.members[id]
 	if k == nil {
-		return
+		return 0
 	}
 	delete(f.members, id)
 	f.count(k, -1)
 	if k.open {
 		f.places--
 	}
+	return k.handed
 }
 
-func (f *family) enter(it *packed.Item, rank int) {
+func (f *family) enter(it *packed.Item, rank, handed int) {
 	k := newKin(it, rank)
+	k.handed = handed
 	f.members[it.ID] = k
 	f.count(k, 1)
 	if k.begins && f.policy.pool > 0 {
 		f.next.Push(nextKin{k})
 	}
+}
+
+// Hand notes that a step of an item is handed out, n 1, or is not any more, n -1.
+func (o *Groups) Hand(it *packed.Item, n int) {
+	if it.Parent == nil {
+		return
+	}
+	f := o.family(familyOf(it))
+	was := f.members[it.ID]
+	if was == nil {
+		return
+	}
+	k := *was // what the heaps hold must not change its order
+	k.handed = max(0, k.handed+n)
+	f.members[it.ID] = &k
+	if f.policy.pool == 0 {
+		return
+	}
+	if k.open {
+		f.open.Push(openKin{&k})
+	} else if k.begins {
+		f.next.Push(nextKin{&k})
+	}
+	o.tellFamily(f)
 }
 
 func (f *family) count(k *kin, n int) {

@@ -17,6 +17,7 @@ type kin struct {
 	done, failed, alive bool
 	begins              bool // could begin, but for its place
 	open                bool // has a place
+	handed              int  // steps of it that are handed out
 
 	until   time.Time // it cannot begin before
 	rank    int
@@ -138,5 +139,5 @@ func (n openKin) Compare(o openKin) int { return o.compare(n.kin) }
 func (n openKin) member() (*kin, bool) { return n.kin, n.open }
 
 func (k *kin) compare(o *kin) int {
-	return cmp.Or(k.until.Compare(o.until), cmp.Compare(k.rank, o.rank), k.created.Compare(o.created), cmp.Compare(k.id, o.id))
+	return cmp.Or(cmp.Compare(o.handed, k.handed), k.until.Compare(o.until), cmp.Compare(k.rank, o.rank), k.created.Compare(o.created), cmp.Compare(k.id, o.id))
 }
