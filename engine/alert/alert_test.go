@@ -100,6 +100,9 @@ func TestAlerts(t *testing.T) {
 	}
 	must(engine.Init(ctx, root, o))
 	must(os.WriteFile(filepath.Join(root, "workflows", "flow.yaml"), []byte("schema: 1\nname: flow\nalert: {url: \""+server.URL+"\", every: 10m}\nsteps:\n  - name: register\n  - name: look\n    robot: noop\n"), 0o644))
+	settings, err := os.ReadFile(filepath.Join(root, layout.SettingsFile))
+	must(err)
+	must(os.WriteFile(filepath.Join(root, layout.SettingsFile), []byte(strings.Replace(string(settings), "workflow: accession", "workflow: flow", 1)), 0o644))
 	drop := filepath.Join(t.TempDir(), "a.txt")
 	must(os.WriteFile(drop, []byte("a"), 0o644))
 	e, err := engine.Open(ctx, root, o)
@@ -184,4 +187,21 @@ func TestAlerts(t *testing.T) {
 	must(os.Remove(filepath.Join(root, alert.AlertsFile)))
 	e.Alert.LookAgain()
 	told(6, 4, 4)
+
+	// A drop that is rejected in the thousandth of a second in which it is told of is not told of again.
+	kept := filepath.Join(root, "rejected", "default")
+	must(os.MkdirAll(kept, 0o755))
+	seconds.Add(601)
+	data, err := json.Marshal(map[string]any{"schema": 1, "drop": "default/bad", "reason": "no", "rule": "no-links", "time": now().Add(152 * time.Microsecond), "where": "rejected/default/bad"})
+	must(err)
+	must(os.WriteFile(filepath.Join(kept, "bad"), nil, 0o644))
+	must(os.WriteFile(filepath.Join(kept, "bad.reason.json"), data, 0o644))
+	e.Alert.LookAgain()
+	told(7, 0, 4)
+	if r := p.digests[6].Rejected; len(r) != 1 {
+		t.Errorf("%+v", r)
+	}
+	seconds.Add(601)
+	e.Alert.LookAgain()
+	told(7, 0, 4)
 }

@@ -199,7 +199,7 @@ func (al *Alerts) tellAlert(ctx context.Context, v gitstore.View, d *state.Defin
 		al.next[d.Name] = at.Add(min(every, alertAgain))
 		return true, fmt.Errorf("the alert of workflow %s was not told of %s, and is tried again: %w", d.Name, digest.news(), err)
 	}
-	known[d.Name] = told{Commit: v.Commit().String(), At: at}
+	known[d.Name] = told{Commit: v.Commit().String(), At: digest.At}
 	return false, al.writeTold(known)
 }
 
@@ -232,6 +232,11 @@ func (al *Alerts) digest(ctx context.Context, v gitstore.View, workflow string, 
 		return of != workflow || !l.Since.Add(ask.OverdueAfter).After(was.At)
 	})
 	d.Rejected, err = al.rejected(workflow, was.At)
+	for _, r := range d.Rejected { // their times are finer
+		if r.Time.After(d.At) && r.Time.Sub(d.At) < ledger.Resolution {
+			d.At = r.Time
+		}
+	}
 	return d, err
 }
 
