@@ -144,9 +144,8 @@ func (c *clustered) withoutMajority() {
 	c.folder("later")
 	c.write("go", "")
 	c.await("the end of what ran", func() bool { return len(c.labels("completed")) == before+1 })
-	if why := c.ok("why", "later"); !strings.Contains(why, "nothing is offered to workers") {
-		c.t.Errorf("why: %s", why)
-	}
+	// A server that is alone may answer for a moment yet, as if it led.
+	c.await("why", func() bool { return strings.Contains(c.ok("why", "later"), "nothing is offered to workers") })
 	c.must(os.RemoveAll(filepath.Join(c.top, "broker-1")))
 	c.brokers[0], c.brokers[1] = c.broker(0), c.broker(1)
 	c.await("what was offered meanwhile", func() bool { return len(c.labels("completed")) == before+2 })
