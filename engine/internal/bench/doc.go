@@ -38,8 +38,9 @@
 //	exports      2,000 items in each form of export, and one item of 100,000 files, with the
 //	             most memory.
 //	sites        100,000 items at two sites (or as many as -synced says), a tenth of them held
-//	             at either, a tenth of these at both: a sync that joins them, one with nothing
-//	             new, and the audit of that history beside git fsck --full.
+//	             at either, a tenth of these at both: a sync that joins them, beside a fetch and
+//	             a push by git of the same commits; one with nothing new; and the audit of that
+//	             history beside git fsck --full.
 //	pushes       2,000 items under run --watch that syncs every second, beside one that does not;
 //	             and 50 people who push 20 times each to for/ meanwhile: how they are answered.
 //	old          1,000,000 items (or as many as -old says): an anchor, a receipt, and the first
