@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"bagpipe/engine/claim"
 	"bagpipe/engine/folder"
@@ -59,11 +60,7 @@ func (r *Recovery) SweepClaims() error {
 // wait again. It holds the step's claim meanwhile, so that of several engines one
 // recovers the step and none runs it.
 func (r *Recovery) Recover(ctx context.Context, a layout.AttemptRef, why string) error {
-	self, err := r.ledger.Seat.Engine()
-	if err != nil {
-		return err
-	}
-	c, err := self.Take(claim.Key{Item: a.Item, Workflow: a.Workflow, Step: a.Step}, layout.AttemptKey{N: a.Key.N + 1, Engine: r.ledger.ID})
+	c, err := r.take(ctx, a)
 	var held *claim.HeldError
 	if errors.As(err, &held) {
 		return nil // another engine is at it
@@ -87,6 +84,28 @@ func (r *Recovery) Recover(ctx context.Context, a layout.AttemptRef, why string)
 		return err
 	}
 	return nil
+}
+
+// take claims the step of an attempt. A lock file that a power cut left without its content names
+// no engine, and is waited for until it is nobody's: a run that passed it by would end over it.
+func (r *Recovery) take(ctx context.Context, a layout.AttemptRef) (*claim.Claim, error) {
+	self, err := r.ledger.Seat.Engine()
+	if err != nil {
+		return nil, err
+	}
+	key, next := claim.Key{Item: a.Item, Workflow: a.Workflow, Step: a.Step}, layout.AttemptKey{N: a.Key.N + 1, Engine: r.ledger.ID}
+	for until := time.Now().Add(2 * claim.DamagedLimit); ; {
+		c, err := self.Take(key, next)
+		var held *claim.HeldError
+		if !errors.As(err, &held) || !held.Holder.Damaged || time.Now().After(until) {
+			return c, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
 }
 
 // ended reports whether an attempt has ended by the newest history, or is another site's to

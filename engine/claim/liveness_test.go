@@ -121,7 +121,7 @@ func TestDamagedClaim(t *testing.T) {
 			if err != nil || len(list) != 1 || !list[0].Damaged || list[0].File != keyOf(1).file() {
 				t.Fatalf("List = %+v, %v", list, err)
 			}
-			c.advance(damagedLimit - time.Second)
+			c.advance(DamagedLimit - time.Second)
 			wantHeld(t, e, 1, "")
 			c.advance(time.Second)
 			mustTake(t, e, 1)

@@ -19,9 +19,9 @@ const (
 	// heartbeatLimit is how long another host's heartbeat may stand still: six
 	// beats of ten seconds.
 	heartbeatLimit = 60 * time.Second
-	// damagedLimit is how long a claim that cannot be read is left alone. A
+	// DamagedLimit is how long a claim that cannot be read is left alone. A
 	// writer is between create and write for microseconds.
-	damagedLimit = 10 * time.Second
+	DamagedLimit = 10 * time.Second
 )
 
 // Observer judges whether engines live. What it saw before counts (see the
@@ -96,7 +96,7 @@ func (o *Observer) damagedIsDead(path string) (bool, error) {
 		return false, err
 	}
 	watched := o.unchangedFor(path, st)
-	return watched >= damagedLimit || o.now().Sub(st.ModTime()) >= damagedLimit, nil
+	return watched >= DamagedLimit || o.now().Sub(st.ModTime()) >= DamagedLimit, nil
 }
 
 // engineInfo is the content of an engine's file.
