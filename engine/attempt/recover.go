@@ -36,6 +36,9 @@ func (r *Recovery) SweepClaims() error {
 	var errs []error
 	for _, h := range holders {
 		if h.Damaged {
+			if err := self.Discard(h); err != nil {
+				errs = append(errs, err)
+			}
 			continue
 		}
 		if lives, err := r.ledger.Seat.Alive(h.Engine); err != nil || lives {

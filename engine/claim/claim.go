@@ -160,6 +160,28 @@ func (e *Engine) judge(c *Claim) (dead bool, content []byte, err error) {
 	return dead, content, err
 }
 
+// Discard removes a lock file that cannot be read, once it is nobody's.
+func (e *Engine) Discard(h Holder) error {
+	path := filepath.Join(e.root, layout.ClaimsDir, h.File)
+	err := e.guard.Held(func() error {
+		data, err := disk.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !decodeHolder(h.File, data).Damaged {
+			return nil
+		}
+		if err == nil {
+			var dead bool
+			if dead, err = e.damagedIsDead(path); dead {
+				err = removeIfThere(path)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("clear a damaged claim: %w", err)
+	}
+	return nil
+}
+
 // takeOver replaces a dead engine's lock file if it still is what was judged.
 // A crash in the middle leaves the dead one's file, or ours.
 func (e *Engine) takeOver(c *Claim, tmp string, judged []byte) (won bool, err error) {

@@ -1,6 +1,8 @@
 package claim
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -123,8 +125,26 @@ func TestDamagedClaim(t *testing.T) {
 			}
 			c.advance(DamagedLimit - time.Second)
 			wantHeld(t, e, 1, "")
+			if err := e.Discard(list[0]); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := os.Stat(path); err != nil {
+				t.Errorf("discarded too early: %v", err)
+			}
 			c.advance(time.Second)
-			mustTake(t, e, 1)
+			taken := mustTake(t, e, 1)
+			if err := e.Discard(list[0]); err != nil {
+				t.Fatal(err)
+			}
+			if err := taken.Release(); err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(os.WriteFile(path, []byte(content), 0o644), os.Chtimes(path, future.Add(-2*time.Hour), future.Add(-2*time.Hour)), e.Discard(list[0])); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("a damaged claim that is nobody's stays: %v", err)
+			}
 		})
 	}
 }
