@@ -61,7 +61,7 @@ soak: $(BIN)
 	$(GO) run ./engine/internal/queuebench -items 1000000
 	$(GO) test -timeout 0 -run TestJoinLaws ./engine/sync -triples 200000
 	$(GO) test -timeout 0 -run TestRewritten ./engine/audit -histories 2000
-	BAGPIPE_SOAK=1 $(GO) test -timeout 240m -run 'Soak|Laws|Kill|Foreign|ServeCounts|BehindMany|ManyFailures|Outlive|AgainstAModel|IndexIsTheScan|CutAnywhere|Fold' -count=1 ./...
+	BAGPIPE_SOAK=1 $(GO) test -timeout 240m -run 'Soak|Laws|Kill|Foreign|ServeCounts|BehindMany|ManyFailures|Outlive|AgainstAModel|IndexIsTheScan|CutAnywhere|Fold|PowerCut' -count=1 ./...
 	$(GO) run ./engine/web/internal/bench -items 100000 -files 0 -only soak -soak 24h
 
 # Packages for release, in ./dist.
