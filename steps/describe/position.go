@@ -8,7 +8,6 @@ import (
 	"io"
 	"math"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"bagpipe/steps/space"
@@ -115,7 +114,7 @@ func spelt(text string) (v [3]float64, err error) {
 		return v, fmt.Errorf("of %d parts, where 3 are degrees, minutes and seconds", len(parts))
 	}
 	for i, part := range parts {
-		if v[i], err = strconv.ParseFloat(strings.TrimSpace(part), 64); err != nil || v[i] < 0 {
+		if v[i], err = decimal(part); err != nil || v[i] < 0 {
 			return v, errNoDegrees
 		}
 	}
@@ -270,7 +269,7 @@ func xmpDegrees(text, sides string) (float64, error) {
 	var v [3]float64
 	for i, part := range parts {
 		var err error
-		if v[i], err = strconv.ParseFloat(strings.TrimSpace(part), 64); err != nil {
+		if v[i], err = decimal(part); err != nil {
 			return 0, errNoDegrees
 		}
 	}

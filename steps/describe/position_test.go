@@ -236,3 +236,15 @@ func TestBrokenParts(t *testing.T) {
 		t.Errorf("a title of QuickTime: %+v, %v", f, err)
 	}
 }
+
+// Numbers are those of documents, not of Go.
+func TestDecimal(t *testing.T) {
+	for _, text := range []string{"0x1p3", "1_0", "", "1e400", "eight"} {
+		if f, err := decimal(text); err == nil {
+			t.Errorf("%q is %v", text, f)
+		}
+	}
+	if f, err := decimal(" -1.5e1 "); err != nil || f != -15 {
+		t.Errorf("%v, %v", f, err)
+	}
+}

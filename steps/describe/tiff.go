@@ -5,7 +5,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"strconv"
 	"strings"
 
 	"bagpipe/steps/raster"
@@ -163,7 +162,7 @@ func worldFile(q Request) (*[6]float64, string, error) {
 			return nil, "", fmt.Errorf("world file %s: at byte %d: %d numbers of 6", ending, len(data), len(fields))
 		}
 		for i := range v {
-			if v[i], err = strconv.ParseFloat(strings.Replace(fields[i], ",", ".", 1), 64); err != nil || math.IsNaN(v[i]) || math.IsInf(v[i], 0) {
+			if v[i], err = decimal(strings.Replace(fields[i], ",", ".", 1)); err != nil || math.IsNaN(v[i]) || math.IsInf(v[i], 0) {
 				return nil, "", fmt.Errorf("world file %s: at byte %d: %q is no number", ending, strings.Index(string(data), fields[i]), clean(fields[i]))
 			}
 		}

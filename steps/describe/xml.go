@@ -298,9 +298,17 @@ func (d dialect) ring(doc *xmlquery.Node) (orb.Ring, error) {
 	return space.Box(v[0], v[1], v[2], v[3]), nil
 }
 
+// decimal reads a number as documents have it: Go's own syntax is wider.
+func decimal(text string) (float64, error) {
+	if text = strings.TrimSpace(text); strings.ContainsAny(text, "_xXpP") {
+		return 0, strconv.ErrSyntax
+	}
+	return strconv.ParseFloat(text, 64)
+}
+
 func floats(all []string) (out []float64, err error) {
 	for _, t := range all {
-		f, err := strconv.ParseFloat(strings.TrimSpace(t), 64)
+		f, err := decimal(t)
 		if err != nil {
 			return nil, errBounds
 		}

@@ -2,6 +2,7 @@ package space
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/paulmach/orb"
@@ -50,7 +51,23 @@ func (c CRS) ToWGS84(p orb.Point) orb.Point {
 		unit = 1
 	}
 	lon, lat, _ := wgs84.Transform(c.system, wgs84.LonLat())(p[0]*unit, p[1]*unit, 0)
+	if !c.geographic && c.edge == 0 && !c.leadsTo(lon, lat, orb.Point{p[0] * unit, p[1] * unit}) {
+		return orb.Point{math.NaN(), math.NaN()}
+	}
 	return orb.Point{lon, lat}
+}
+
+// leadsTo reports whether a position is projected onto a point, in metres. Far outside a projection its series give
+// positions all the same, which are those of other points.
+func (c CRS) leadsTo(lon, lat float64, p orb.Point) bool {
+	const near = 1000 // some of the series are metres off
+	back := wgs84.Transform(wgs84.LonLat(), c.system)
+	for _, turn := range []float64{0, -360, 360} {
+		if e, n, _ := back(lon+turn, lat, 0); math.Abs(e-p[0]) < near && math.Abs(n-p[1]) < near {
+			return true
+		}
+	}
+	return false
 }
 
 // holds reports whether bounds lie on the projected globe. Those that cross the antimeridian do, whichever side they are on.

@@ -35,6 +35,9 @@ type Extent struct {
 // maxVertices is how many a boundary that is written down may have.
 const maxVertices = 200
 
+// beyond is where coordinates of any system and unit have ended.
+const beyond = 1e15
+
 // Outline gives the footprint of a ring in its native system, and what is to be warned of.
 // A ring of one or two points is a point or a line.
 func Outline(ring orb.Ring, c CRS, source string) (*Space, []string) {
@@ -42,6 +45,9 @@ func Outline(ring orb.Ring, c CRS, source string) (*Space, []string) {
 	for _, p := range ring {
 		if !Finite(p) {
 			return nil, []string{"a coordinate is not a number; the footprint is left out"}
+		}
+		if math.Max(math.Abs(p[0]), math.Abs(p[1])) > beyond {
+			return nil, []string{fmt.Sprintf("a coordinate of %v, %v is of no place; the footprint is left out", p[0], p[1])}
 		}
 	}
 	if len(ring) == 0 {

@@ -44,6 +44,27 @@ func TestToWGS84(t *testing.T) {
 	}
 }
 
+// A point far outside its projection has no position, though the series give one.
+func TestFarOutsideAProjection(t *testing.T) {
+	for _, code := range []int{32633, 27700, 31467, 3310, 3035} {
+		c := FromEPSG(code)
+		for _, p := range []orb.Point{{500000, 1e45}, {500000, 1e12}, {500000, 1e8}, {500000, -1e14}, {1e8, 4990000}, {1e12, 4990000}, {-1e45, 4990000}, {500000, 1e307}, {-1e308, -1e308}} {
+			if q := c.ToWGS84(p); Finite(q) {
+				t.Errorf("%s: %v is at %v", c, p, q)
+			}
+		}
+	}
+	for _, far := range []float64{1e16, 1e308, -1e308} { // written down rounded, it would be no number
+		if s, warnings := Outline(orb.Ring{{0, 0}, {1, far}}, FromEPSG(32633), "tie"); s != nil || len(warnings) != 1 {
+			t.Errorf("%v: %+v, %v", far, s, warnings)
+		}
+	}
+	across := FromEPSG(32660) // UTM zone 60 goes on beyond 180 degrees
+	if q := across.ToWGS84(orb.Point{750000, 5000000}); math.Abs(q[0]+179.83) > 0.1 {
+		t.Errorf("across 180 degrees: %v", q)
+	}
+}
+
 // Whatever is projected comes back, to five millimetres.
 func TestInverseOfForward(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
