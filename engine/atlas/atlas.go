@@ -48,6 +48,7 @@ type note struct {
 	Tree    string                   `json:"tree"` // of the history; "": an export is under way, or was killed
 	Options Options                  `json:"options"`
 	Items   map[layout.ItemID]member `json:"items"`
+	Failed  []layout.ItemID          `json:"failed,omitempty"` // could not be worded, and are tried again
 }
 
 // STAC brings the static catalog in dir up to date, and makes it where there is none.
@@ -79,7 +80,7 @@ func STAC(ctx context.Context, l *ledger.Ledger, fo *folder.Folders, dir string,
 	x := &export{folder: fo, dir: dir, options: o, was: was.Items, now: map[layout.ItemID]member{}}
 	var differing []layout.ItemID
 	if !since.IsZero() {
-		if differing = x.differing(); len(differing) > manyDiffer {
+		if differing = append(x.differing(), was.Failed...); len(differing) > manyDiffer {
 			since, differing = gitstore.Hash{}, nil
 		}
 	}
@@ -107,7 +108,7 @@ func STAC(ctx context.Context, l *ledger.Ledger, fo *folder.Folders, dir string,
 	if err := x.finish(); err != nil {
 		return x.out, err
 	}
-	return x.out, writeNote(dir, note{Tree: v.Tree().String(), Options: o, Items: x.now})
+	return x.out, writeNote(dir, note{Tree: v.Tree().String(), Options: o, Items: x.now, Failed: x.failed})
 }
 
 // readNote reads what dir was made of. A folder of something else is refused, and a catalog whose note is not there or
@@ -165,9 +166,10 @@ type export struct {
 	options Options
 	was     map[layout.ItemID]member
 
-	mu  sync.Mutex // guards what is below
-	now map[layout.ItemID]member
-	out Exported
+	mu     sync.Mutex // guards what is below
+	now    map[layout.ItemID]member
+	failed []layout.ItemID
+	out    Exported
 }
 
 // visit words an item that is new or changed.
@@ -210,14 +212,15 @@ func (x *export) take(id layout.ItemID, manifest, inventory []byte) error {
 		m, err = x.word(id, manifest, inventory)
 	}
 	var pathErr *fs.PathError
-	if errors.As(err, &pathErr) {
+	var linkErr *os.LinkError
+	if errors.As(err, &pathErr) || errors.As(err, &linkErr) {
 		return err
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	delete(x.now, id)
 	if err != nil {
-		x.out.Problems = append(x.out.Problems, fmt.Sprintf("item %s: %v", id.Short(), err))
+		x.out.Problems, x.failed = append(x.out.Problems, fmt.Sprintf("item %s: %v", id.Short(), err)), append(x.failed, id)
 	}
 	if m.Collection != "" {
 		x.now[id] = m
