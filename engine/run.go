@@ -300,7 +300,10 @@ func (r *run) conclude(ctx context.Context) {
 	defer r.account.mu.Unlock()
 	now := r.e.Ledger.Now()
 	r.summary.NotDone = r.notDone()
-	r.summary.Undone = Undone{Cold: []string{}, Deliveries: append([]delivery.Asking{}, asking...), Undelivered: int(r.undelivered.Load())}
+	r.summary.Undone = Undone{Cold: []string{}, Deliveries: append([]delivery.Asking{}, asking...), Undelivered: int(r.undelivered.Load()), Unsound: []string{}}
+	for _, err := range r.e.Settings.Current().Book.Broken {
+		r.summary.Unsound = append(r.summary.Unsound, err.Error())
+	}
 	if r.warm != nil {
 		r.summary.Cold = r.warm.Cold()
 	}

@@ -40,6 +40,7 @@ type Undone struct {
 	Cold        []string          `json:"cold"`           // steps that it did not claim as their warm-up failed
 	Deliveries  []delivery.Asking `json:"deliveries"`     // those that wait for a person, or are tried again
 	Undelivered int               `json:"undelivered"`    // deliveries that did not go in this run
+	Unsound     []string          `json:"unsoundRules"`   // mistakes of rule files without a sound version, for which drops and deliveries wait
 	Workers     int               `json:"waitsForWorker"` // steps that are ready, and for remote workers alone
 }
 

@@ -35,6 +35,11 @@ func (a Asking) TriedAgain() bool {
 	return !a.Next.IsZero()
 }
 
+// Wrong reports whether something kept them that is nobody's decision: they are tried again, or what is known of them cannot be read.
+func (a Asking) Wrong() bool {
+	return a.TriedAgain() || a.State == layout.DeliveryUnreadable
+}
+
 // triedAgain reports whether a delivery did not go, or was not taken back, and is tried again by itself.
 func triedAgain(d *layout.Delivery) bool {
 	return d.Message != "" && (d.State == layout.DeliveryReady || toTakeBack(d))
