@@ -113,8 +113,9 @@ type changes struct {
 type tally struct {
 	report *Report
 	asked  atomic.Int64
-	mended map[string]bool // entries of which the records named no item, or a wrong one
-	mu     sync.Mutex      // guards what report says of objects
+	mended map[string]bool          // entries of which the records named no item, or a wrong one
+	mu     sync.Mutex               // guards faults, and what report says of objects
+	faults map[layout.FileError]int // of rule files of folders, for how many entries each
 }
 
 // stock is what a scan has to commit.
@@ -140,6 +141,27 @@ func (s *scan) problem(path, text string) {
 	}
 }
 
+// noteFault notes a mistake of a folder's rule file, for which an entry waits.
+func noteFault(s *scan, is layout.FileError) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults[is]++
+}
+
+// tellFaults tells once of each mistake, however many wait for it.
+func tellFaults(s *scan) {
+	if len(s.faults) > 0 && s.report.Problems == nil {
+		s.report.Problems = map[string]string{}
+	}
+	for is, n := range s.faults {
+		wait := "1 entry waits"
+		if n > 1 {
+			wait = fmt.Sprintf("%d entries wait", n)
+		}
+		s.report.Problems[strings.TrimSuffix(is.Error(), ": "+is.Text)] = is.Text + "; " + wait + " until that is put right"
+	}
+}
+
 // Scan brings a catalog up to date.
 func (k *Keeper) Scan(ctx context.Context, name layout.Name, o Options) (*Report, error) {
 	cat, err := k.Catalog(name)
@@ -159,11 +181,12 @@ func (k *Keeper) Scan(ctx context.Context, name layout.Name, o Options) (*Report
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	s := &scan{k: k, cat: cat, o: o, force: force{name: name, ledger: k.ledger, stop: stop}}
-	s.report, s.mended = &Report{Catalog: name}, map[string]bool{}
+	s.report, s.mended, s.faults = &Report{Catalog: name}, map[string]bool{}, map[layout.FileError]int{}
 	began := time.Now()
 	if err = s.run(ctx); err != nil && errors.As(context.Cause(ctx), new(*removedError)) {
 		err = context.Cause(ctx)
 	}
+	tellFaults(s)
 	s.report.Elapsed = time.Since(began)
 	s.report.Recognised = int(s.asked.Load())
 	if ctx.Err() != nil || o.Check {

@@ -346,9 +346,12 @@ func (s *scan) recognise(ctx context.Context, shelf *recognise.Shelf, dir string
 	case errors.Is(err, fs.ErrNotExist):
 		return recognised{verdict: e.verdict, vanished: true}, nil
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, unix.EIO), errors.Is(err, unix.ESTALE), errors.Is(err, unix.ENAMETOOLONG):
-		return waiting(s, dir, e, "could not be looked into: "+plainText(err)), nil
+		why := "could not be looked into: " + plainText(err)
+		s.problem(join(dir, e.name), why)
+		return waiting(s, join(dir, e.name), e, why), nil
 	case errors.As(err, &broken):
-		return waiting(s, dir, e, "waits: "+err.Error()), nil
+		noteFault(s, *broken)
+		return waiting(s, join(dir, e.name), e, "waits: "+err.Error()), nil
 	case err != nil:
 		return recognised{}, err
 	}
@@ -359,10 +362,8 @@ func (s *scan) recognise(ctx context.Context, shelf *recognise.Shelf, dir string
 	return r, nil
 }
 
-// waiting tells of an entry that cannot be looked into, which stays what it was; of a folder that is unread the record says so.
-func waiting(s *scan, dir string, e *entry, why string) recognised {
-	path := join(dir, e.name)
-	s.problem(path, why)
+// waiting is an entry that cannot be looked into, which stays what it was; of a folder that is unread the record says so.
+func waiting(s *scan, path string, e *entry, why string) recognised {
 	if n := s.now[path]; e.kind == folder && n != nil && n.state == Unread {
 		why = ""
 	}
