@@ -47,7 +47,11 @@ func triedAgain(d *layout.Delivery) bool {
 
 // lastLook is an engine's last look at all items; nil: there was none, or none that tells which ask a person.
 func lastLook(l *ledger.Ledger) (*look, error) {
-	data, err := os.ReadFile(lookFile(l))
+	return lookIn(l.Root)
+}
+
+func lookIn(root string) (*look, error) {
+	data, err := os.ReadFile(lookFile(root))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

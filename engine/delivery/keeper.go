@@ -54,7 +54,7 @@ type look struct {
 	Held []layout.Name    `json:"held"` // the targets that were sent something
 }
 
-func lookFile(l *ledger.Ledger) string { return l.Path(layout.DeliveryDir + "/look.json") }
+func lookFile(root string) string { return filepath.Join(root, layout.DeliveryDir, "look.json") }
 
 // lookAnew forgets the last look: all items are to be looked at.
 func lookAnew(k *Keeper) {
@@ -93,10 +93,10 @@ func (k *Keeper) writeLook() error {
 	if err != nil {
 		return err
 	}
-	if err := disk.MkdirAll(filepath.Dir(lookFile(k.ledger)), 0o777); err != nil {
+	if err := disk.MkdirAll(filepath.Dir(lookFile(k.ledger.Root)), 0o777); err != nil {
 		return err
 	}
-	return disk.WriteFile(lookFile(k.ledger), append(data, '\n'), 0o666)
+	return disk.WriteFile(lookFile(k.ledger.Root), append(data, '\n'), 0o666)
 }
 
 // atOnce is how many items change in one commit.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"bagpipe/engine/settings"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
 	"bagpipe/steps/target"
@@ -68,9 +69,42 @@ func (o folderOutlet) there(ctx context.Context) error {
 	}
 	// Another item may be the first, and have come there since.
 	if known, err = o.known(); err == nil && !known {
-		err = &target.Down{Err: fmt.Errorf("%s has nothing of what was delivered to it, and no folder .bagpipe: is it mounted? If it is a new one, make that folder in it", layout.EncodePath(o.dir))}
+		err = &target.Down{Err: o.unmarked()}
 	}
 	return err
+}
+
+func (o folderOutlet) unmarked() error {
+	return fmt.Errorf("%s has nothing of what was delivered to it, and no folder .bagpipe: is it mounted? If it is a new one, make that folder in it", layout.EncodePath(o.dir))
+}
+
+// Unmarked tells of the targets of a workspace that were sent something, as of an engine's last look, and are folders without
+// a mark: runs take them for away. Settings that cannot be read are told of by others.
+func Unmarked(root string) (all []error, err error) {
+	last, err := lookIn(root)
+	data, failed := os.ReadFile(filepath.Join(root, layout.SettingsFile))
+	if err != nil || last == nil || failed != nil {
+		return nil, err
+	}
+	s, failed := settings.ParseSettings(layout.SettingsFile, data)
+	y, wrong := layout.ParseYAML(layout.SettingsFile, data)
+	if failed != nil || wrong != nil {
+		return nil, nil
+	}
+	for _, name := range last.Held {
+		g, is := s.Targets[string(name)]
+		if !is || g.Kind != target.KindFolder || g.Layout != "" {
+			continue
+		}
+		o := folderOutlet{dir: settings.Below(root, g.Path)}
+		if info, err := os.Stat(o.dir); err != nil || !info.IsDir() {
+			continue // away, and no matter of its mark
+		}
+		if known, err := o.known(); err == nil && !known {
+			all = append(all, y.Errorf("$.targets."+string(name)+".path", "%v", o.unmarked()))
+		}
+	}
+	return all, nil
 }
 
 // known reports whether the folder has the notes of deliveries.

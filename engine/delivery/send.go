@@ -47,7 +47,7 @@ func (k *Keeper) Pass(ctx context.Context, told func(Told)) error {
 		return err
 	}
 	if len(b.rules) == 0 {
-		if _, err := os.Stat(lookFile(k.ledger)); err != nil {
+		if _, err := os.Stat(lookFile(k.ledger.Root)); err != nil {
 			return nil // it never had any
 		}
 	}

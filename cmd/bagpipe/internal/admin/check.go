@@ -10,6 +10,7 @@ import (
 
 	"bagpipe/cmd/bagpipe/internal/screen"
 	"bagpipe/engine"
+	"bagpipe/engine/delivery"
 	"bagpipe/engine/settings"
 	"bagpipe/layout"
 	"bagpipe/steps"
@@ -53,6 +54,11 @@ func (c *Check) Run(ctx context.Context, on *screen.Screen, around screen.Around
 	if err != nil {
 		return err
 	}
+	unmarked, err := delivery.Unmarked(c.Dir)
+	if err != nil {
+		return err
+	}
+	doubts = append(doubts, unmarked...)
 	if c.JSON {
 		err = on.JSON(checked{len(paths), worded(mistakes), worded(doubts)})
 	} else {
