@@ -61,12 +61,15 @@ func describeObject(ctx context.Context, c *Call) (Result, error) {
 		c.logf("warning: %s that could be read are left out; of data the largest %d are described, of side-cars the %d nearest the top", layout.Count(left, "file"), manyDescribed, manyDescribed)
 	}
 	o := describe.Combine(all)
-	for _, text := range o.Warnings {
-		c.logf("warning: %s", text)
-	}
 	metadata, err := o.Metadata()
 	if err != nil {
 		return Result{}, err
+	}
+	if err := keepGiven(c, o, metadata); err != nil {
+		return Result{}, err
+	}
+	for _, text := range o.Warnings {
+		c.logf("warning: %s", text)
 	}
 	metadata["details"] = describe.Roles(v, o)
 	out, err := describeReport(c, all, o)

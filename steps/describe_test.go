@@ -86,3 +86,100 @@ func TestSideCarsOfAnyCase(t *testing.T) {
 		t.Errorf("views of A.SHP: %+v, %v", res, err)
 	}
 }
+
+// What people and side-cars gave of business, time and space stays, with a warning where the files say something else; what
+// describe wrote goes and comes with the files.
+func TestDescribeKeepsWhatWasGiven(t *testing.T) {
+	const scene = `<ProductMetaData><SatelliteID>GF1</SatelliteID><StartTime>2013-11-27T11:25:33Z</StartTime>` +
+		`<TopLeftLatitude>39.5</TopLeftLatitude><TopLeftLongitude>116.3</TopLeftLongitude><TopRightLatitude>39.4</TopRightLatitude><TopRightLongitude>116.7</TopRightLongitude>` +
+		`<BottomRightLatitude>39.1</BottomRightLatitude><BottomRightLongitude>116.6</BottomRightLongitude><BottomLeftLatitude>39.2</BottomLeftLatitude><BottomLeftLongitude>116.2</BottomLeftLongitude></ProductMetaData>`
+	const given = `{"title":"Flood","time":{"start":"1845"},"space":{"wgs84":{"bounds":[9.5,53.3,10.3,53.6]}},"business":{"notary":"W","satellite":"none"}}`
+	decoded := func(text string) (m map[string]any) {
+		must(t, json.Unmarshal([]byte(text), &m))
+		return m
+	}
+	it := newItem(t, "drop", map[string]string{"notes.txt": "a note"})
+	run := func() string {
+		t.Helper()
+		c := it.call()
+		var said strings.Builder
+		c.Limits.Memory, c.Log = 256<<20, &said
+		res, err := Builtins()["describe"].Robot.Run(t.Context(), c)
+		must(t, err)
+		data, err := json.Marshal(res.Metadata)
+		must(t, err)
+		it.metadata = merged(it.metadata, decoded(string(data)))
+		return said.String()
+	}
+	check := func(when, key, want string) {
+		t.Helper()
+		data, err := json.Marshal(it.metadata[key])
+		must(t, err)
+		if string(data) != want {
+			t.Errorf("%s: %s is %s, not %s", when, key, data, want)
+		}
+	}
+	file := filepath.Join(it.dir, "source", "drop", "scene.xml")
+	const times, bounds, business = `{"start":"1845"}`, `{"wgs84":{"bounds":[9.5,53.3,10.3,53.6]}}`, `{"notary":"W","satellite":"none"}`
+	all := func(when string) {
+		t.Helper()
+		check(when, "time", times)
+		check(when, "space", bounds)
+		check(when, "business", business)
+	}
+	it.metadata = decoded(given)
+	if said := run(); strings.Contains(said, "was given") {
+		t.Error(said)
+	}
+	all("the files say nothing")
+	must(t, os.WriteFile(file, []byte(scene), 0o644))
+	said := run()
+	all("the files say something else")
+	for _, want := range []string{`metadata.time was given as {"start":"1845"} and stays`, `metadata.space was given as {"bounds":[9.5,53.3,10.3,53.6]} and stays`, `metadata.business.satellite was given as "none" and stays`} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%q is not in %s", want, said)
+		}
+	}
+
+	it.metadata = nil
+	run()
+	was, err := json.Marshal(it.metadata)
+	must(t, err)
+	run()
+	if again, _ := json.Marshal(it.metadata); string(again) != string(was) {
+		t.Errorf("again: %s, not %s", again, was)
+	}
+	it.metadata = merged(it.metadata, decoded(`{"time":{"start":"1888"},"business":{"notary":"W"}}`))
+	if said := run(); !strings.Contains(said, `metadata.time was given as {"start":"1888"}`) {
+		t.Error(said)
+	}
+	check("a person changed a part", "time", `{"start":"1888"}`)
+	check("a person added to it", "business", `{"notary":"W","satellite":"GF1"}`)
+	must(t, os.Remove(file))
+	run()
+	check("the scene is gone", "time", `{"start":"1888"}`)
+	check("the scene is gone", "business", `{"notary":"W"}`)
+	check("the scene is gone", "space", "null")
+	check("the scene is gone", describedKey, "null")
+}
+
+// merged joins a result with metadata as the engine does.
+func merged(old, now map[string]any) map[string]any {
+	out := map[string]any{}
+	for key, v := range old {
+		out[key] = v
+	}
+	for key, v := range now {
+		below, isMap := v.(map[string]any)
+		was, wasMap := out[key].(map[string]any)
+		switch {
+		case v == nil:
+			delete(out, key)
+		case isMap && (wasMap || out[key] == nil):
+			out[key] = merged(was, below)
+		default:
+			out[key] = v
+		}
+	}
+	return out
+}
