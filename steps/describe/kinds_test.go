@@ -18,6 +18,8 @@ import (
 	"bagpipe/testdata/sample"
 
 	"github.com/jonas-p/go-shp"
+	"github.com/paulmach/orb/encoding/wkt"
+	"github.com/paulmach/orb/planar"
 )
 
 const (
@@ -327,6 +329,42 @@ func TestRolesOfFewFiles(t *testing.T) {
 			if v.Files[name].Role != role {
 				t.Errorf("%v: %s is %s", c.want, name, v.Files[name].Role)
 			}
+		}
+	}
+}
+
+// scene is a Gaofen side-car with these corners, as latitude and longitude.
+func scene(corners [4][2]float64) string {
+	text := "<ProductMetaData><SatelliteID>GF1</SatelliteID>"
+	for i, name := range []string{"TopLeft", "TopRight", "BottomRight", "BottomLeft"} {
+		text += fmt.Sprintf("<%sLatitude>%v</%[1]sLatitude><%[1]sLongitude>%[3]v</%[1]sLongitude>", name, corners[i][0], corners[i][1])
+	}
+	return text + "</ProductMetaData>"
+}
+
+// Corners around a pole are the cap down to it, as a valid polygon, with a warning.
+func TestCornersAroundAPole(t *testing.T) {
+	for _, c := range []struct {
+		corners [4][2]float64
+		bounds  []float64
+	}{
+		{[4][2]float64{{85, 0}, {85, 90}, {85, 180}, {85, -90}}, []float64{-180, 85, 180, 90}},
+		{[4][2]float64{{84, -45}, {85, -135}, {85, 135}, {85, 45}}, []float64{-180, 84, 180, 90}},
+		{[4][2]float64{{-85, 10}, {-85, 100}, {-85, -170}, {-85, -80}}, []float64{-180, -90, 180, -85}},
+	} {
+		f, err := write(t, "a.xml", scene(c.corners))
+		if err != nil || f.Space == nil || f.Space.WGS84 == nil {
+			t.Fatalf("%v: %+v, %v", c.corners, f, err)
+		}
+		if !slices.Equal(f.Space.WGS84.Bounds, c.bounds) || !strings.Contains(strings.Join(f.Warnings, "\n"), "holds a pole") {
+			t.Errorf("%v: %v, warnings %q", c.corners, f.Space.WGS84.Bounds, f.Warnings)
+		}
+		g, err := wkt.Unmarshal(f.Space.WGS84.Optimised)
+		if err != nil {
+			t.Fatalf("%s: %v", f.Space.WGS84.Optimised, err)
+		}
+		if b := g.Bound(); planar.Area(g) < 360*4.9 || b.Min[0] != -180 || b.Max[0] != 180 {
+			t.Errorf("%v: %s", c.corners, f.Space.WGS84.Optimised)
 		}
 	}
 }

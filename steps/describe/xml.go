@@ -177,7 +177,7 @@ func (facts *Facts) rings(d dialect, doc *xmlquery.Node) (rings []orb.Ring) {
 		parts = xmlquery.Find(doc, d.boxes)
 	}
 	for i, part := range parts {
-		ring, err := d.ring(part)
+		ring, err := facts.ring(d, part)
 		switch {
 		case i == maxParts:
 			facts.warn("more than %d bounds: the others are left out", maxParts)
@@ -258,22 +258,31 @@ func (facts *Facts) polygons(doc *xmlquery.Node) (rings []orb.Ring) {
 		if ring[0] != ring[len(ring)-1] {
 			ring = append(ring, ring[0])
 		}
-		rings = append(rings, space.Around(ring))
+		rings = append(rings, facts.corners(ring))
 	}
 	return rings
+}
+
+// corners leads a ring along the short way, and tells of a pole in it.
+func (facts *Facts) corners(ring orb.Ring) orb.Ring {
+	out, pole := space.Around(ring)
+	if pole {
+		facts.warn("the footprint holds a pole")
+	}
+	return out
 }
 
 var errBounds = errors.New("the bounds are no numbers")
 
 // ring reads the footprint: bounds, four corners, or a list of latitudes and longitudes.
-func (d dialect) ring(doc *xmlquery.Node) (orb.Ring, error) {
+func (facts *Facts) ring(d dialect, doc *xmlquery.Node) (orb.Ring, error) {
 	if text := first(doc, d.list); d.list != "" && text != "" {
 		numbers, err := floats(strings.Fields(text))
 		ring := orb.Ring{}
 		for i := 0; i+1 < len(numbers); i += 2 {
 			ring = append(ring, orb.Point{numbers[i+1], numbers[i]})
 		}
-		return space.Around(ring), err
+		return facts.corners(ring), err
 	}
 	var given []string
 	for _, path := range d.corners {
@@ -289,7 +298,7 @@ func (d dialect) ring(doc *xmlquery.Node) (orb.Ring, error) {
 	case err != nil || len(v) == 0:
 		return nil, err
 	case len(v) == 8: // longitude, latitude of four corners
-		return space.Around(orb.Ring{{v[0], v[1]}, {v[2], v[3]}, {v[4], v[5]}, {v[6], v[7]}, {v[0], v[1]}}), nil
+		return facts.corners(orb.Ring{{v[0], v[1]}, {v[2], v[3]}, {v[4], v[5]}, {v[6], v[7]}, {v[0], v[1]}}), nil
 	case v[1] > v[3]:
 		return nil, fmt.Errorf("the south bound %v is north of the north bound %v; the bounds are left out", v[1], v[3])
 	case v[0] > v[2]: // across the antimeridian

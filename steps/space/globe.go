@@ -75,12 +75,14 @@ func unroll(ring orb.Ring) (out orb.Ring, pole bool) {
 }
 
 // Around leads a ring of corners along the short way: where neighbours differ by more than 180 degrees it
-// crosses the antimeridian. One that goes round a pole stays as it is.
-func Around(ring orb.Ring) orb.Ring {
-	if out, pole := unroll(ring); !pole {
-		return out
+// crosses the antimeridian. One that goes round a pole is led over it. An edge around the whole earth stays.
+func Around(ring orb.Ring) (out orb.Ring, pole bool) {
+	for i := 1; i < len(ring); i++ {
+		if math.Abs(ring[i][0]-ring[i-1][0]) > 360-1e-9 {
+			return ring, false
+		}
 	}
-	return ring
+	return unroll(ring)
 }
 
 // Sides tells whether boxes in degrees, which are added one by one, lie on both sides of the antimeridian, and are narrower
