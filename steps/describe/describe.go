@@ -41,6 +41,8 @@ type Facts struct {
 	Space    *space.Space   `json:"space,omitempty"`
 	Warnings []string       `json:"warnings,omitempty"`
 	Error    string         `json:"error,omitempty"` // why the file could not be read
+
+	led bool // its footprint has longitudes that are not the file's, as it was led across the antimeridian or a pole
 }
 
 func (f *Facts) warn(format string, args ...any) {

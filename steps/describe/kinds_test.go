@@ -368,3 +368,35 @@ func TestCornersAroundAPole(t *testing.T) {
 		}
 	}
 }
+
+// A box whose east is west of its west lies across the antimeridian, however wide it is, and native values are the file's.
+func TestBoxesAcrossTheAntimeridian(t *testing.T) {
+	box := func(west, east float64) string {
+		return fmt.Sprintf("<metadata><idinfo><spdom><bounding><westbc>%v</westbc><eastbc>%v</eastbc><northbc>10</northbc><southbc>0</southbc></bounding></spdom></idinfo></metadata>", west, east)
+	}
+	for _, c := range []struct {
+		text         string
+		bounds, also []float64 // native, and in WGS 84 where that is another
+	}{
+		{box(20, 10), []float64{20, 0, 10, 10}, nil},
+		{box(30, -30), []float64{30, 0, -30, 10}, nil},
+		{box(170, -176), []float64{170, 0, -176, 10}, nil},
+		{box(190, 200), []float64{190, 0, 200, 10}, []float64{-170, 0, -160, 10}},
+		{scene([4][2]float64{{10, 179}, {10, -176}, {0, -176}, {0, 179}}), []float64{179, 0, -176, 10}, nil},
+	} {
+		f, err := write(t, "a.xml", c.text)
+		if err != nil || len(f.Warnings) > 0 || f.Space == nil || f.Space.WGS84 == nil {
+			t.Errorf("%s: %+v, %v", c.text, f, err)
+			continue
+		}
+		if !slices.Equal(f.Space.Native.Bounds, c.bounds) || strings.Contains(f.Space.Native.Boundary, "184") {
+			t.Errorf("%v: native %+v", c.bounds, f.Space.Native)
+		}
+		if c.also == nil {
+			c.also = c.bounds
+		}
+		if !slices.Equal(f.Space.WGS84.Bounds, c.also) {
+			t.Errorf("%v: %v", c.bounds, f.Space.WGS84.Bounds)
+		}
+	}
+}

@@ -167,8 +167,13 @@ func (o *Object) union(all []*space.Space) *space.Space {
 	hull := space.Hull(points)
 	s, warnings := space.Outline(hull, space.FromEPSG(4326), source)
 	o.Warnings = append(o.Warnings, warnings...)
-	same := func(t *space.Space) bool { return t.CRS == nil || all[0].CRS == nil || *t.CRS != *all[0].CRS }
-	if s != nil && !slices.ContainsFunc(all, same) {
+	apart := func(t *space.Space) bool {
+		return t.CRS == nil || all[0].CRS == nil || *t.CRS != *all[0].CRS || t.Native.Bounds[0] > t.Native.Bounds[2]
+	}
+	if s != nil && sides.Across() {
+		s.NativeOnGlobe(hull)
+	}
+	if s != nil && !slices.ContainsFunc(all, apart) {
 		points = points[:0]
 		for _, t := range all {
 			b := t.Native.Bounds

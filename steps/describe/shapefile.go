@@ -68,7 +68,8 @@ func readShapefile(q Request, facts *Facts) error {
 		facts.warn("no .prj: the reference system is unknown")
 	}
 	all := append(west.around(), east.around()...)
-	if crs.Geographic() && sides.Across() {
+	led := crs.Geographic() && sides.Across()
+	if led {
 		for i := range all {
 			if all[i][0] <= 0 {
 				all[i][0] += 360
@@ -79,6 +80,9 @@ func readShapefile(q Request, facts *Facts) error {
 		var warnings []string
 		facts.Space, warnings = space.Outline(all, crs, q.Name)
 		facts.Warnings = append(facts.Warnings, warnings...)
+		if led {
+			facts.Space.NativeOnGlobe(all)
+		}
 	}
 	return nil
 }

@@ -165,8 +165,16 @@ func (facts *Facts) by(d dialect, doc *xmlquery.Node, name string) {
 		return
 	}
 	var warnings []string
-	facts.Space, warnings = space.Outline(around(rings), space.FromEPSG(4326), name)
+	ring := around(rings)
+	facts.Space, warnings = space.Outline(ring, space.FromEPSG(4326), name)
 	facts.Warnings = append(facts.Warnings, warnings...)
+	own := rings[0].Bound()
+	for _, r := range rings {
+		own = own.Union(r.Bound())
+	}
+	if facts.led || own != ring.Bound() {
+		facts.Space.NativeOnGlobe(ring)
+	}
 }
 
 // rings reads the parts of the footprint. Where ISO 19139 has boxes, they count, for what it has of polygons is told in more
@@ -266,6 +274,7 @@ func (facts *Facts) polygons(doc *xmlquery.Node) (rings []orb.Ring) {
 // corners leads a ring along the short way, and tells of a pole in it.
 func (facts *Facts) corners(ring orb.Ring) orb.Ring {
 	out, pole := space.Around(ring)
+	facts.led = facts.led || !slices.Equal(out, ring)
 	if pole {
 		facts.warn("the footprint holds a pole")
 	}
@@ -301,8 +310,10 @@ func (facts *Facts) ring(d dialect, doc *xmlquery.Node) (orb.Ring, error) {
 		return facts.corners(orb.Ring{{v[0], v[1]}, {v[2], v[3]}, {v[4], v[5]}, {v[6], v[7]}, {v[0], v[1]}}), nil
 	case v[1] > v[3]:
 		return nil, fmt.Errorf("the south bound %v is north of the north bound %v; the bounds are left out", v[1], v[3])
-	case v[0] > v[2]: // across the antimeridian
-		v[2] += 360
+	case v[0] > v[2] && v[2] > 0 && v[0] <= 360: // across the antimeridian, and more than half around the earth
+		v[0], facts.led = v[0]-360, true
+	case v[0] > v[2]:
+		v[2], facts.led = v[2]+360, true
 	}
 	return space.Box(v[0], v[1], v[2], v[3]), nil
 }

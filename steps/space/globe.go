@@ -40,6 +40,17 @@ func globe(ring orb.Ring) (*Extent, []string) {
 	return e, nil
 }
 
+// NativeOnGlobe gives a footprint in degrees, whose ring was led across the antimeridian or a pole, native values from -180
+// to 180, as its file has them.
+func (s *Space) NativeOnGlobe(ring orb.Ring) {
+	if s == nil || s.WGS84 == nil {
+		return
+	}
+	if e, _ := globe(ring); e != nil {
+		s.Native = &Extent{Bounds: e.Bounds, Centre: e.Centre, Boundary: e.Optimised}
+	}
+}
+
 // west brings a longitude into -180 to 180.
 func west(lon float64) float64 {
 	if lon > 180 {
