@@ -118,6 +118,9 @@ func (s *Sides) Across() bool {
 	return s.some && !s.wide && width(s.across) < min(width(s.plain), 180)
 }
 
+// WestEast gives the edges of the boxes across the antimeridian; the eastern one is beyond 180.
+func (s *Sides) WestEast() (west, east float64) { return s.across.Min[0], s.across.Max[0] }
+
 // Beside brings a box of the western half of the earth east of the eastern one.
 func Beside(b orb.Bound) orb.Bound {
 	if b.Max[0] <= 0 {

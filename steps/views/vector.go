@@ -7,20 +7,39 @@ import (
 	"math"
 
 	"bagpipe/steps/describe"
+	"bagpipe/steps/space"
 
+	"github.com/paulmach/orb"
 	"golang.org/x/image/draw"
 )
 
-// drawShapes draws the outlines of a shapefile, north up.
+// drawShapes draws the outlines of a shapefile, north up. What looks like degrees, on both sides of the antimeridian, is drawn
+// across it where that is the narrower way.
 func drawShapes(path string) (image.Image, error) {
 	west, south, east, north := math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)
+	var sides space.Sides
 	err := describe.Lines(path, func(line [][2]float64) {
 		for _, p := range line {
 			west, south, east, north = math.Min(west, p[0]), math.Min(south, p[1]), math.Max(east, p[0]), math.Max(north, p[1])
 		}
+		sides.Add(bound(line))
 	})
 	if err != nil {
 		return nil, err
+	}
+	degrees := west >= -180 && east <= 180 && south >= -90 && north <= 90
+	lines := func(visit func(line [][2]float64)) error { return describe.Lines(path, visit) }
+	if degrees && sides.Across() {
+		west, east = sides.WestEast()
+		lines = func(visit func(line [][2]float64)) error {
+			return describe.Lines(path, func(line [][2]float64) {
+				by := space.Beside(bound(line)).Min[0] - bound(line).Min[0]
+				for i := range line {
+					line[i][0] += by
+				}
+				visit(line)
+			})
+		}
 	}
 	if !(west <= east && south <= north) || math.IsInf(east-west, 0) || math.IsInf(north-south, 0) {
 		return nil, errors.New("shapefile: there is nothing to draw")
@@ -34,7 +53,7 @@ func drawShapes(path string) (image.Image, error) {
 	at := func(p [2]float64) (int, int) {
 		return margin + int((p[0]-west)*scale), margin + int((north-p[1])*scale)
 	}
-	err = describe.Lines(path, func(line [][2]float64) {
+	err = lines(func(line [][2]float64) {
 		x0, y0 := at(line[0])
 		if len(line) == 1 {
 			draw.Draw(out, image.Rect(x0-2, y0-2, x0+3, y0+3), image.NewUniform(ink), image.Point{}, draw.Src)
@@ -46,6 +65,14 @@ func drawShapes(path string) (image.Image, error) {
 		}
 	})
 	return out, err
+}
+
+func bound(line [][2]float64) orb.Bound {
+	b := orb.Bound{Min: line[0], Max: line[0]}
+	for _, p := range line {
+		b = b.Extend(p)
+	}
+	return b
 }
 
 var ink = color.RGBA{0x20, 0x4a, 0x87, 0xff}

@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"bagpipe/steps/raster"
+
+	"github.com/jonas-p/go-shp"
 )
 
 const fixtures = "../../../shared/fixtures"
@@ -236,4 +238,31 @@ func FuzzDraw(f *testing.F) {
 			t.Error("drawn, and nothing is there")
 		}
 	})
+}
+
+// Shapes on both sides of the antimeridian are drawn across it, as they would be elsewhere; others as they lie.
+func TestShapesAcrossTheAntimeridian(t *testing.T) {
+	drawn := func(parts ...[2]float64) image.Point {
+		t.Helper()
+		file := filepath.Join(t.TempDir(), "a.shp")
+		w, err := shp.Create(file, shp.POLYGON)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range parts {
+			w.Write((*shp.Polygon)(shp.NewPolyLine([][]shp.Point{{{X: p[0], Y: -19}, {X: p[0], Y: -10}, {X: p[1], Y: -10}, {X: p[1], Y: -19}, {X: p[0], Y: -19}}})))
+		}
+		w.Close()
+		img, err := drawShapes(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return img.Bounds().Size()
+	}
+	if across, elsewhere := drawn([2]float64{175, 180}, [2]float64{-180, -176}), drawn([2]float64{15, 20}, [2]float64{20, 24}); across != elsewhere {
+		t.Errorf("%v, not %v", across, elsewhere)
+	}
+	if wide := drawn([2]float64{-170, -20}, [2]float64{40, 170}); wide.Y > 100 {
+		t.Errorf("%v", wide)
+	}
 }
