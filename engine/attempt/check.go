@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -214,8 +215,8 @@ func (a qualities) of(c *steps.Call, m layout.Manifest) func(context.Context) ([
 }
 
 // note records what an attempt found of the object's quality, with its end: its checks,
-// and, of a step that failed for the content, that. Checks that the rules ask for and that
-// nobody has made are not reached. done: the step ended well.
+// and, of a step that failed for the content and told no check that did, that. Checks that the
+// rules ask for and that nobody has made are not reached. done: the step ended well.
 func (a qualities) note(c *claimed, done bool, broken string) func(*ledger.Record, map[string][]byte) error {
 	return func(rec *ledger.Record, files map[string][]byte) error {
 		dir := layout.ItemDir(c.Item) + "/"
@@ -240,8 +241,13 @@ func (a qualities) note(c *claimed, done bool, broken string) func(*ledger.Recor
 			forgot = q.ForgetRules(c.workflow(), string(c.Step))
 		}
 		mended := done && c.toldOfItself(q)
-		if !forgot && len(c.checks) == 0 && !mended && (broken == "" || len(asked) == 0) {
+		if !forgot && len(c.checks) == 0 && !mended && (broken == "" || len(asked) == 0 && was == nil) {
 			return nil
+		}
+		if was == nil {
+			if err := a.noteFailed(&q, rec, c.AttemptRef); err != nil {
+				return err
+			}
 		}
 		q.Item, q.Version = c.Item, rec.Manifest.Version
 		for _, one := range asked {
@@ -281,17 +287,52 @@ func (c *claimed) noteIn(q *layout.Quality, robot, broken string, mended bool, l
 		of.Level, of.Result, of.Text, of.Rule = one.Level, one.Result, ledger.Printable(one.Text), one.Rule
 		q.Note(one.ID, of)
 	}
+	told := slices.ContainsFunc(c.checks, func(one steps.Check) bool { return one.Result == layout.QualityFail })
 	of := made
-	of.Level, of.Result, of.Text = "data.valid", layout.QualityFail, ledger.OneLine(broken, ledger.MaxLabel)
-	if robot == "unpack" {
-		of.Level = "total.usable"
-	}
+	of.Level, of.Result, of.Text = levelOf(robot), layout.QualityFail, ledger.OneLine(broken, ledger.MaxLabel)
 	if mended {
 		of.Result = layout.QualityPass
 	}
-	if mended || broken != "" && len(c.checks) == 0 {
+	if mended || broken != "" && !told {
 		q.Note(string(c.Step), of)
 	}
+}
+
+// levelOf is the level of what a step is recorded by that failed for the content.
+func levelOf(robot string) string {
+	if robot == "unpack" {
+		return "total.usable"
+	}
+	return "data.valid"
+}
+
+// noteFailed adds to a new record what failed for the content before anything was asked or told of the object: else it
+// would pass over that.
+func (a qualities) noteFailed(q *layout.Quality, rec *ledger.Record, now layout.AttemptRef) error {
+	for run, w := range rec.Execution.Workflows {
+		if ledger.OfBefore(rec, run) != nil {
+			continue
+		}
+		for name, s := range w.Steps {
+			if s.Status != state.Failed || run == now.Workflow && name == now.Step {
+				continue
+			}
+			key := slices.MaxFunc(slices.Collect(maps.Keys(s.Attempts)), layout.AttemptKey.Compare)
+			last := s.Attempts[key]
+			if last.State != state.Failed || last.Kind != state.ContentKind {
+				continue
+			}
+			plan, err := a.ledger.PinnedPlan(rec.At, w.Digest)
+			if err != nil {
+				return err
+			}
+			if step := plan.Step(name); step != nil {
+				q.Note(string(name), layout.QualityCheck{Level: levelOf(step.Robot), Result: layout.QualityFail, Text: ledger.OneLine(last.Message, ledger.MaxLabel),
+					At: last.Ended, By: string(name) + "." + key.String(), Workflow: w.Name})
+			}
+		}
+	}
+	return nil
 }
 
 // putQuality adds quality.json and its summary in the manifest to a change.
