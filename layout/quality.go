@@ -49,6 +49,22 @@ func QualityLevels() []string {
 		"metadata.business.valid", "metadata.business.items", "metadata.data.format", "metadata.data.items"}
 }
 
+// AllQualityLevels are these and the levels above them, each before what is below it.
+func AllQualityLevels() (all []string) {
+	for _, level := range QualityLevels() {
+		for i := range level {
+			if at := level[:i]; level[i] == '.' && !slices.Contains(all, at) {
+				all = append(all, at)
+			}
+		}
+		all = append(all, level)
+	}
+	return all
+}
+
+// QualityResults are all results, the worst last.
+func QualityResults() []string { return slices.Clone(qualityRank) }
+
 // IsQualityResult reports whether a check may end so.
 func IsQualityResult(s string) bool { return slices.Contains(qualityRank, s) }
 
@@ -185,17 +201,13 @@ func (q *Quality) Reckon() QualitySummary {
 	for _, result := range qualityRank {
 		counts[result] = 0
 	}
-	for _, level := range QualityLevels() {
-		for at := level; at != ""; at = above(at) {
-			if q.Levels[at] == "" {
-				q.Levels[at] = QualityNone
-			}
-		}
+	for _, level := range AllQualityLevels() {
+		q.Levels[level] = QualityNone
 	}
 	count := func(level, result string, n int) {
 		counts[result] += n
 		q.Result = worse(q.Result, result)
-		for at := level; at != ""; at = above(at) {
+		for at := level; at != ""; at = levelAbove(at) {
 			q.Levels[at] = worse(q.Levels[at], result)
 		}
 	}
@@ -213,7 +225,7 @@ func (q *Quality) Reckon() QualitySummary {
 	return QualitySummary{Result: q.Result, Levels: maps.Clone(q.Levels), Counts: counts}
 }
 
-func above(level string) string {
+func levelAbove(level string) string {
 	i := strings.LastIndexByte(level, '.')
 	return level[:max(i, 0)]
 }

@@ -20,7 +20,8 @@
 // dot in a name. A value is a number, text (in quotes if it is not one word), true,
 // false, a date (2026-11-20, or with a time), or now, now-30d, now+12h (s, m, h, d,
 // w, y). An absent value fits nothing but !=. A text that is a number, or a date, is
-// compared as one where the value is one.
+// compared as one where the value is one. Below quality the dots of a level need no \.,
+// and what cannot stand there is refused.
 //
 // # The keys
 //

@@ -26,9 +26,10 @@ type Keys struct {
 	Matches string   `yaml:"matches"`
 }
 
-// Check refuses a comparison that cannot be asked; at is its place in y.
+// Check refuses a comparison that cannot be asked; at is its place in y. One that no record can fit is refused by CheckQuality:
+// what was once accepted is read for good.
 func (c *Keys) Check(y *layout.YAML, at string) error {
-	if err := CheckPath(c.Path); err != nil {
+	if err := checkForm(c.Path); err != nil {
 		return y.Errorf(at+".path", "%v", err)
 	}
 	given := 0
@@ -78,7 +79,7 @@ func (c *Keys) Holds(doc []byte) bool {
 // comparison is the same in the terms of conditions.
 func (c *Keys) comparison() comparison {
 	ask := func(op string, wanted ...any) comparison {
-		out := comparison{path: c.Path, op: op}
+		out := comparison{path: Lead(c.Path), op: op}
 		for _, w := range wanted {
 			out.values = append(out.values, exactly(w))
 		}

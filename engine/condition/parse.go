@@ -148,11 +148,16 @@ func (p *parser) comparison() (node, error) {
 	if p.bad != nil {
 		return nil, p.bad
 	}
-	if p.quoted || CheckPath(p.token) != nil {
+	if p.quoted || checkForm(p.token) != nil {
 		return nil, p.errorf("expected a path such as metadata.year, not %q", p.token)
 	}
-	c := &comparison{path: p.token, op: "exists"}
-	p.paths = append(p.paths, p.token)
+	written := p.token
+	at, to, err := lead(written)
+	if err != nil {
+		return nil, p.errorf("%v", err)
+	}
+	c := &comparison{path: at, op: "exists"}
+	p.paths = append(p.paths, at)
 	p.next()
 	switch {
 	case p.is("exists"):
@@ -161,7 +166,7 @@ func (p *parser) comparison() (node, error) {
 	case p.is("in"):
 		c.op = "in"
 		p.next()
-		return c, p.values(c)
+		return c, p.values(c, written, to)
 	case p.quoted || !slices.Contains(operators, p.token):
 		if p.token != "" && !p.is(")") && !p.is("and") && !p.is("or") {
 			return nil, p.errorf("expected one of %s in exists, not %q", strings.Join(operators, " "), p.token)
@@ -170,7 +175,7 @@ func (p *parser) comparison() (node, error) {
 	}
 	c.op = strings.Replace(p.token, "==", "=", 1)
 	p.next()
-	v, err := p.value()
+	v, err := p.compared(written, c.op, to)
 	if err != nil {
 		return nil, err
 	}
@@ -184,13 +189,13 @@ func (p *parser) comparison() (node, error) {
 }
 
 // values reads (V, V …).
-func (p *parser) values(c *comparison) error {
+func (p *parser) values(c *comparison, path string, to kind) error {
 	if !p.is("(") {
 		return p.errorf("expected ( and values, as in (map, letter)")
 	}
 	for {
 		p.next()
-		v, err := p.value()
+		v, err := p.compared(path, c.op, to)
 		if err != nil {
 			return err
 		}
@@ -203,6 +208,19 @@ func (p *parser) values(c *comparison) error {
 			return p.errorf("expected , or ) here")
 		}
 	}
+}
+
+// compared reads what a path is compared with.
+func (p *parser) compared(path, op string, to kind) (value, error) {
+	from := p.from
+	v, err := p.value()
+	if err != nil {
+		return v, err
+	}
+	if err := to.check(path, op, v); err != nil {
+		return v, &Error{Column: from + 1, Text: err.Error()}
+	}
+	return v, nil
 }
 
 func (p *parser) value() (v value, err error) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"bagpipe/engine/condition"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/queue"
 	"bagpipe/engine/settings"
@@ -100,6 +101,7 @@ func facetsOf(paths []string, f *ledger.Records) []string {
 
 // LookUp finds what stands at a path of an item's records.
 func LookUp(manifest, execution []byte, path string) gjson.Result {
+	path = condition.Lead(path)
 	if path == notesPath {
 		return notes(execution)
 	}

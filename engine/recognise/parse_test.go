@@ -89,6 +89,8 @@ func TestMisspeltConditionsAreTold(t *testing.T) {
 		delivery("approve: quality"):                             `5:14: expected never, always`,
 		delivery("approve: 'not allways'"):                       "5:14: path allways: " + noSuch + "allways",
 		delivery("approve: qualty.result = warn"):                "5:14: path qualty.result: " + noSuch + "qualty; they have batch, collection",
+		delivery("for: quality.level.total != fail"):             "5:10: column 1: path quality.level.total: expected quality.result, quality.levels. with one of total,",
+		delivery("approve: quality.result = warning"):            `5:14: column 18: path quality.result: expected one of not-applicable, pass, warn, not-reached, fail, not "warning"`,
 		delivery("for: typo = image"):                            "5:10: path typo: " + noSuch + "typo",
 		delivery("for: type = image or not (Metadata.a in (b))"): "5:10: path Metadata.a: " + noSuch + "Metadata",
 		quality("typo = box"):                                    "4:10: path typo: " + noSuch + "typo",

@@ -141,7 +141,14 @@ func (s *Step) check(y *layout.YAML, at, workflow string, first bool, robots Rob
 		}
 	}
 	for i := range s.When {
-		if err := s.When[i].Check(y, fmt.Sprintf("%s.when[%d]", at, i)); err != nil {
+		at := fmt.Sprintf("%s.when[%d]", at, i)
+		if err := s.When[i].Check(y, at); err != nil {
+			return err
+		}
+		if robots == nil {
+			continue
+		}
+		if err := s.When[i].CheckQuality(y, at); err != nil {
 			return err
 		}
 	}

@@ -116,6 +116,15 @@ var rightDefinitions = []string{
 }
 
 func TestDefinitionsSayWhatIsWrong(t *testing.T) {
+	for when, want := range map[string]string{
+		"{path: quality.result, in: [warning]}": `path quality.result: expected one of not-applicable, pass, warn, not-reached, fail, not "warning"`,
+		"{path: quality.reslt, equals: fail}":   "path quality.reslt: expected quality.result, quality.levels. with one of total, total.usable",
+	} {
+		_, err := ParseDefinition("w.yaml", []byte(step("manual: true", "when: ["+when+"]")), noopOnly)
+		if err == nil || !strings.HasPrefix(err.Error(), "w.yaml:7:") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s:\n got %v\nwant %s", when, err, want)
+		}
+	}
 	for _, c := range wrongDefinitions {
 		_, err := ParseDefinition("w.yaml", []byte(c.text), noopOnly)
 		var fe *layout.FileError
@@ -149,7 +158,8 @@ func TestKeysOnChildrenAreForWhoMakesSome(t *testing.T) {
 
 // What was once accepted is read for good, where an item is pinned to it.
 func TestPinnedDefinitionsAreReadLeniently(t *testing.T) {
-	for _, text := range []string{step("manual: true", "timeout: 1m", "retries: 2"), step("robot: gone", "with: {a: 1}"), step("manual: true", "requires: [register, register]")} {
+	for _, text := range []string{step("manual: true", "timeout: 1m", "retries: 2"), step("robot: gone", "with: {a: 1}"), step("manual: true", "requires: [register, register]"),
+		step("manual: true", "when: [{path: quality.reslt, in: [warning]}]")} {
 		if _, err := ParseDefinition("pinned.yaml", []byte(text), nil); err != nil {
 			t.Errorf("%q: %v", text, err)
 		}
