@@ -50,6 +50,12 @@ func KeptDirs() []string {
 	return []string{RepositoryDir, ItemsDir, IntakeDir, RejectedDir, StateDir}
 }
 
+// OwnDirs are these and the folders of settings and records, where nothing but they has a place.
+func OwnDirs() []string {
+	return append(KeptDirs(), WorkflowsDir, RulesDir, QueuesDir, SchedulesDir, SitesDir, FormatsDir, SearchesDir, WordsDir, PlacesDir, CatalogsDir,
+		BatchesDir, RetiredDir, AccessDir, path.Dir(ControlsFile))
+}
+
 // Files and folders of one item, relative to its folder.
 const (
 	ManifestJSON  = "manifest.json"

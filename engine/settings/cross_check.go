@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -344,8 +345,8 @@ func (k *checker) placesOf(part any) (all []place) {
 	return all
 }
 
-// crossCheckPlaces refuses to have anything written into an inbox, which would take it in anew, into what the engine keeps,
-// or into the root of a catalog.
+// crossCheckPlaces refuses to have anything written into an inbox, which would take it in anew, into what the workspace keeps,
+// its store where that is a target's, or into the root of a catalog.
 func (k *checker) crossCheckPlaces(v tree, p string, data []byte) error {
 	part, err := k.committed(p, data)
 	if err != nil {
@@ -364,7 +365,23 @@ func (k *checker) crossCheckPlaces(v tree, p string, data []byte) error {
 		return err
 	}
 	kept := append(keptBy(k.path("")), k.path(layout.InboxDir))
+	home, err := filepath.Abs(k.path(""))
+	if err != nil {
+		return err
+	}
+	home = roots.Resolve(home)
 	for _, to := range places {
+		abs, err := filepath.Abs(to.path)
+		if err != nil {
+			return err
+		}
+		if roots.Resolve(abs) == home {
+			return y.Errorf(to.key, "%s is the workspace itself: expected a folder of its own", layout.EncodePath(to.path))
+		}
+		kept := kept
+		if s, is := part.(*Settings); is && strings.HasPrefix(to.key, "$.targets.") {
+			kept = append(slices.Clone(kept), s.StoreDir(k.path("")))
+		}
 		dir, err := amidst(to.path, kept)
 		if err != nil {
 			return err

@@ -7,9 +7,9 @@ import (
 	"bagpipe/layout"
 )
 
-// keptBy are the folders of the workspace root that its engine alone writes to.
+// keptBy are the folders of the workspace root that are its own.
 func keptBy(root string) (dirs []string) {
-	for _, dir := range layout.KeptDirs() {
+	for _, dir := range layout.OwnDirs() {
 		dirs = append(dirs, filepath.Join(root, dir))
 	}
 	return dirs
