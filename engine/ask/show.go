@@ -109,6 +109,9 @@ func (d DeliveryDetail) String() string {
 		why = d.Sent.Receipt
 	case d.Decision != nil:
 		why = strings.TrimSuffix(d.Decision.What+" by "+d.Decision.By+": "+d.Decision.Text, ": ")
+		if of := d.Decision.Version; d.Decision.What == layout.DeliveryApproved && of != 0 && of != d.Version { // it says nothing of this one
+			why = fmt.Sprintf("version %d was %s", of, why)
+		}
 	case d.State == layout.DeliveryUnconfirmed:
 		why = "no rule wants it any more; it stays there until it is republished or withdrawn"
 	}
