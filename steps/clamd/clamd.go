@@ -75,7 +75,10 @@ func (c Client) Version(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("clamd: %w", err)
 	}
 	said, err := reply(conn)
-	if err != nil {
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return "", fmt.Errorf("clamd at %s took the connection and did not answer within %v", c.Address, c.time())
+	case err != nil:
 		return "", fmt.Errorf("clamd: %w", err)
 	}
 	if !strings.HasPrefix(said, "ClamAV ") {

@@ -94,6 +94,13 @@ func TestScan(t *testing.T) {
 	}
 }
 
+func TestSilentIsNoHangingUp(t *testing.T) {
+	_, err := fake(t, func(net.Conn) { time.Sleep(500 * time.Millisecond) }).Version(context.Background())
+	if err == nil || !strings.Contains(err.Error(), "did not answer within 300ms") || strings.Contains(err.Error(), "hung up") {
+		t.Error(err)
+	}
+}
+
 func TestNotThere(t *testing.T) {
 	c := Client{Address: "unix:/nowhere/clamd.ctl"}
 	if _, err := c.Version(context.Background()); err == nil {
