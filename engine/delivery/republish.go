@@ -309,6 +309,15 @@ func (k *Keeper) withdrawAll(ctx context.Context, b book, done *Republished) err
 		return err
 	}
 	done.Unreadable = int(bad.Load())
+	failed := map[string]int{} // items, by what keeps them: a target that left the settings keeps all in the same words
+	defer func() {
+		for _, text := range slices.Sorted(maps.Keys(failed)) {
+			if n := failed[text]; n > 1 {
+				text += "; so it is of " + layout.Count(n, "item")
+			}
+			k.ledger.Warn(text)
+		}
+	}()
 	for _, id := range items {
 		o, err := readObject(v, id)
 		if err != nil {
@@ -321,7 +330,7 @@ func (k *Keeper) withdrawAll(ctx context.Context, b book, done *Republished) err
 			if o.delivery.Targets[to].State != layout.DeliveryUnconfirmed {
 				continue
 			}
-			if err := k.withdrawOne(ctx, b, id, to, done); err != nil {
+			if err := k.withdrawOne(ctx, b, id, to, done, func(text string) { failed[text]++ }); err != nil {
 				return err
 			}
 		}
@@ -331,7 +340,7 @@ func (k *Keeper) withdrawAll(ctx context.Context, b book, done *Republished) err
 
 // withdrawOne takes one item back, unless a rule wants it by now. Of a target that is away that is due, and
 // left to Pass; one that refuses is asked again by the next republication.
-func (k *Keeper) withdrawOne(ctx context.Context, b book, id layout.ItemID, to layout.Name, done *Republished) error {
+func (k *Keeper) withdrawOne(ctx context.Context, b book, id layout.ItemID, to layout.Name, done *Republished, warn func(text string)) error {
 	began, wanted := false, false
 	failure, err := takeBack(ctx, k, id, to, k.ledger.ByEngine(), func(o *object, d *layout.Delivery) error {
 		is := b.weighed(o, to, k.ledger.Now())
@@ -356,7 +365,7 @@ func (k *Keeper) withdrawOne(ctx context.Context, b book, id layout.ItemID, to l
 		if done.Failed++; Away(failure) {
 			done.Later++
 		}
-		k.ledger.Warn(failure.Error())
+		warn(failure.Error())
 	default:
 		done.Withdrawn++
 	}

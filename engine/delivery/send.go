@@ -153,7 +153,7 @@ func (k *Keeper) sendItem(ctx context.Context, b book, id layout.ItemID, told fu
 		due := !d.After.After(k.ledger.Now())
 		switch {
 		case leftBack(k, d) || toTakeBack(d) && due:
-			err = k.withdrawOne(ctx, b, id, to, &Republished{})
+			err = k.withdrawOne(ctx, b, id, to, &Republished{}, k.ledger.Warn)
 		case d.State == layout.DeliverySending && !k.ledger.Seat.MayBeAlive(d.Engine):
 			err = errors.Join(takeUp(ctx, k, b, id, to), k.send(ctx, b, id, to, told))
 		case d.State == layout.DeliveryReady && due && !kept:
