@@ -8,7 +8,7 @@
 //
 // .bagpipe/search/index.db is an SQLite database, a cache of the committed records alone:
 //
-//	state   what it is the index of: its version (now 9), the tree that it follows from, that at which the young
+//	state   what it is the index of: its version (now 10), the tree that it follows from, that at which the young
 //	        part began, how many bits of an identifier name its part
 //	part    a part of the identifiers: its next document, the documents that are in force
 //	item    of a part each item in force: identifier, digest of its manifest and inventory, document (packed.go)

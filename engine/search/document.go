@@ -110,13 +110,13 @@ func (d *document) common(facet, value string) {
 	}
 }
 
-// describedPath is where the robot describe keeps digests of what it wrote.
-const describedPath = "metadata.described"
+// notes are where the robots describe and tag keep word of what they wrote: no texts of their own.
+var notes = []string{"metadata.described", "metadata.tagged"}
 
 // values adds the texts and numbers below a path. A footprint is no text.
 func (d *document) values(at string, v gjson.Result) {
 	switch {
-	case at == describedPath:
+	case slices.Contains(notes, at):
 	case strings.HasPrefix(at, "metadata.space") && (v.Type == gjson.Number || strings.HasSuffix(at, ".boundary")):
 	case v.IsObject():
 		v.ForEach(func(key, value gjson.Result) bool {
@@ -138,7 +138,8 @@ func hasWords(path string) bool {
 	if strings.ContainsAny(path, `*?#@|!\`) { // of gjson: it may lead anywhere
 		return false
 	}
-	return path == "label" || strings.HasPrefix(path, "identifiers.") || strings.HasPrefix(path, "metadata.") && !strings.HasPrefix(path, "metadata.space") && !strings.HasPrefix(path, describedPath)
+	return path == "label" || strings.HasPrefix(path, "identifiers.") || strings.HasPrefix(path, "metadata.") && !strings.HasPrefix(path, "metadata.space") &&
+		!slices.ContainsFunc(notes, func(note string) bool { return strings.HasPrefix(path, note) })
 }
 
 // inventory adds the files of an item, and what it has in common with items of one name, as they were dropped or lie in a

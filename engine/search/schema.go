@@ -20,7 +20,7 @@ import (
 )
 
 // version is of the index's form; another is built anew.
-const version = "9"
+const version = "10"
 
 // schema is the index's tables. Longitude, latitude and days are kept outward in the R*Trees,
 // which round; the lists of edges, and reach, have them as they are.
