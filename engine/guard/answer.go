@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -122,7 +123,7 @@ func (a *answer) change(ctx context.Context, r gitstore.Reader) (*gitstore.Chang
 	if err != nil {
 		return nil, err
 	}
-	untrue, err := untrueDeliveries(g.ledger.Store.At, cmp.Or(v.want.at, v.want.beside), r, a.id, now)
+	untrue, err := untrueBeside(g.ledger.Store.At, cmp.Or(v.want.at, v.want.beside), r, a.id, a.want, now)
 	if err != nil {
 		return nil, err
 	}
@@ -133,6 +134,9 @@ func (a *answer) change(ctx context.Context, r gitstore.Reader) (*gitstore.Chang
 	a.text = v.text()
 	if v.peaceful() {
 		change, err := g.complete(a.id, v, now, mended, plans)
+		if change != nil {
+			maps.Copy(change.Files, untrue.was)
+		}
 		if change != nil || err == nil {
 			return change, err
 		}
@@ -151,8 +155,8 @@ func (a *answer) change(ctx context.Context, r gitstore.Reader) (*gitstore.Chang
 	files := now.Changes(a.id, mended)
 	if now.Absent() || now.Retired != (layout.Standing{}) {
 		err = g.bringBack(r, a.id, v.want, a.want, files)
-	} else if len(untrue.what) > 0 {
-		files[layout.ItemDir(a.id)+"/"+layout.DeliveryJSON] = untrue.was
+	} else {
+		maps.Copy(files, untrue.was)
 	}
 	return &gitstore.Change{Files: files, Author: who.Author, Message: v.message(a.id, mended, a.text, who.Agent)}, err
 }

@@ -8,34 +8,77 @@ import (
 
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
+	"bagpipe/engine/state"
 	"bagpipe/layout"
 )
 
-// untrueDelivery is what was done to an item's delivery.json, which was other bytes; nil: there was none.
-type untrueDelivery struct {
+// untrue is what was done to what stands beside an item's records: its deliveries, and what checks found.
+type untrue struct {
 	what []string
-	was  []byte
+	was  map[string][]byte // the files as they were, by path; nil: there was none
 }
 
-// untrueDeliveries holds what is known of an item's deliveries at view against what it was at a commit.
-func untrueDeliveries(at func(gitstore.Hash) (gitstore.View, error), commit gitstore.Hash, view gitstore.Reader, id layout.ItemID, now ledger.Records) (u untrueDelivery, err error) {
+// untrueBeside holds the files beside an item's records now, at view, against what they were at a commit, beside the records
+// before.
+func untrueBeside(at func(gitstore.Hash) (gitstore.View, error), commit gitstore.Hash, view gitstore.Reader, id layout.ItemID, before, now ledger.Records) (u untrue, err error) {
 	if commit.IsZero() || now.Absent() || now.Retired != (layout.Standing{}) || tombstone(now.Manifest) != nil {
 		return u, nil
 	}
-	before, err := at(commit)
+	then, err := at(commit)
 	if err != nil {
 		return u, err
 	}
-	p := layout.ItemDir(id) + "/" + layout.DeliveryJSON
-	was, errWas := ledger.ReadOptional(before, p)
-	is, errIs := ledger.ReadOptional(view, p)
-	if err := errors.Join(errWas, errIs); err != nil || bytes.Equal(was, is) && (was == nil) == (is == nil) {
-		return u, err
+	for name, judge := range map[string]func(was, is []byte) string{
+		layout.DeliveryJSON: ledger.UntrueDelivery,
+		layout.QualityJSON:  func(was, is []byte) string { return untrueQuality(id, before, now, was, is) },
+	} {
+		p := layout.ItemDir(id) + "/" + name
+		was, errWas := ledger.ReadOptional(then, p)
+		is, errIs := ledger.ReadOptional(view, p)
+		if err := errors.Join(errWas, errIs); err != nil {
+			return u, err
+		}
+		if bytes.Equal(was, is) && (was == nil) == (is == nil) {
+			continue
+		}
+		if what := judge(was, is); what != "" {
+			if u.was == nil {
+				u.was = map[string][]byte{}
+			}
+			u.what, u.was[p] = append(u.what, what), was
+		}
 	}
-	if what := ledger.UntrueDelivery(was, is); what != "" {
-		u.what, u.was = []string{what}, was
-	}
+	slices.Sort(u.what)
 	return u, nil
+}
+
+// untrueQuality says what a commit that changed quality.json from was to is did that no engine does: it changes with a robot's
+// end alone, and goes with the version. What could not be used before may go.
+func untrueQuality(id layout.ItemID, before, now ledger.Records, was, is []byte) string {
+	q, err := layout.DecodeQuality(is)
+	_, unusable := layout.DecodeQuality(was)
+	switch {
+	case was != nil && unusable != nil:
+		return ""
+	case is != nil && err != nil:
+		return "left a record that cannot be used: " + err.Error()
+	case is != nil && q.Item != id:
+		return "put another item's " + layout.QualityJSON + " in its place"
+	}
+	x, errX := state.Decode(before.Execution)
+	y, errY := state.Decode(now.Execution)
+	if errX != nil || errY != nil || state.Ended(x, y) {
+		return ""
+	}
+	if is != nil {
+		return "changed " + layout.QualityJSON
+	}
+	m, errM := layout.DecodeManifest(before.Manifest)
+	n, errN := layout.DecodeManifest(now.Manifest)
+	if errM != nil || errN != nil || m.Version != n.Version {
+		return ""
+	}
+	return "removed " + layout.QualityJSON
 }
 
 // LeadsTo reports whether the commit in which an item's records last stood leads to another.

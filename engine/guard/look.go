@@ -73,7 +73,7 @@ type looked struct {
 	mended            ledger.Records // now, as it may be
 	what              []string       // the breaches
 	misstates         bool           // they are of the records' own statements
-	untrue            bool           // one is of its deliveries
+	untrue            bool           // one is of what stands beside them
 	unclaimed, forged []string       // attempts that nobody made
 }
 
@@ -99,7 +99,7 @@ func (x *looker) look(ctx context.Context, c gitstore.Commit, main gitstore.Hash
 		l.mended.Retired = layout.Standing{}
 	}
 	if len(others) == 0 && !l.before.Absent() && l.before.Retired == (layout.Standing{}) {
-		untrue, err := untrueDeliveries(x.view, cmp.Or(want.at, want.beside, main), view, id, l.now)
+		untrue, err := untrueBeside(x.view, cmp.Or(want.at, want.beside, main), view, id, l.before, l.now)
 		if err != nil {
 			return l, err
 		}

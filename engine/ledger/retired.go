@@ -52,10 +52,10 @@ func retiredCopies(v gitstore.View, visit func(path string) error) error {
 	})
 }
 
-// IsJudged reports whether a change of a file of an item from was to is is held against what it was: of a record, and
-// of what is known of deliveries where it is untrue. nil: it is not there.
+// IsJudged reports whether a change of a file of an item from was to is is held against what it was: of a record, of
+// what checks found, and of what is known of deliveries where it is untrue. nil: it is not there.
 func IsJudged(rest string, was, is []byte) bool {
-	return IsRecord(rest) || rest == layout.DeliveryJSON && UntrueDelivery(was, is) != ""
+	return isShown(rest) || rest == layout.DeliveryJSON && UntrueDelivery(was, is) != ""
 }
 
 // ReadRetired reads the line of a retired item; zero: there is none. A file that cannot be read

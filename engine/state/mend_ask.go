@@ -23,6 +23,15 @@ func Progressed(before, now *Execution) bool {
 	})
 }
 
+// Ended reports whether a robot's attempt came to its end since before: with it, what it found of the object's quality
+// is recorded.
+func Ended(before, now *Execution) bool {
+	return now.any(func(workflow string, step layout.Name, k layout.AttemptKey, a Attempt) bool {
+		was, there := before.attempt(workflow, step, k)
+		return a.Runner != "" && a.State != InProgress && (!there || was.State == InProgress)
+	})
+}
+
 // Forged says which attempts in engine's name are in now as engine never wrote
 // them, before being all that it wrote: each attempt has one writer.
 func Forged(before, now *Execution, engine layout.EngineID) (breaches []string) {

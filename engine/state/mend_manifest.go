@@ -16,9 +16,9 @@ import (
 var fixed = []string{"schema", "item", "version", "batch", "created", "since", "parent", "source", "recognition"}
 
 // MendManifest is Mend for manifest.json. The inventory's summary may change when
-// newInventory says that the inventory did so by a step. What cannot be read is
+// newInventory says that the inventory did so by a step, and that of its quality where newQuality does. What cannot be read is
 // replaced by before as a whole; now nil is a removed one.
-func MendManifest(before, now []byte, newInventory bool) (mended []byte, breaches []string) {
+func MendManifest(before, now []byte, newInventory, newQuality bool) (mended []byte, breaches []string) {
 	if now == nil {
 		return before, []string{"removed " + layout.ManifestJSON}
 	}
@@ -34,6 +34,9 @@ func MendManifest(before, now []byte, newInventory bool) (mended []byte, breache
 	if !newInventory {
 		keys = append(keys[:len(keys):len(keys)], "inventory")
 	}
+	if !newQuality {
+		keys = append(keys[:len(keys):len(keys)], "quality")
+	}
 	letMove(a, b, before, now)
 	for _, k := range keys {
 		breaches = append(breaches, restore(a, b, k)...)
@@ -44,14 +47,14 @@ func MendManifest(before, now []byte, newInventory bool) (mended []byte, breache
 			breaches = append(breaches, restore(a, b, k)...)
 		}
 	}
-	if len(breaches) == 0 && sameItem(before, now, newInventory) {
+	if len(breaches) == 0 && sameItem(before, now, newInventory, newQuality) {
 		return now, nil
 	}
 	if len(breaches) == 0 { // by a second spelling, such as Source beside source
 		return before, []string{"changed what the item is, in " + layout.ManifestJSON}
 	}
 	mended, err := layout.EncodeJSON(b)
-	if err != nil || !sameItem(before, mended, newInventory) {
+	if err != nil || !sameItem(before, mended, newInventory, newQuality) {
 		return before, breaches
 	}
 	return mended, breaches
@@ -79,13 +82,13 @@ func letMove(a, b map[string]any, before, now []byte) {
 }
 
 // sameItem compares what is read from the two.
-func sameItem(before, now []byte, newInventory bool) bool {
+func sameItem(before, now []byte, newInventory, newQuality bool) bool {
 	a, errA := layout.DecodeManifest(before)
 	b, errB := layout.DecodeManifest(now)
 	return errA == nil && errB == nil && a.Item == b.Item && a.Version == b.Version && a.Since.Equal(b.Since) && a.Batch == b.Batch &&
 		a.Created.Equal(b.Created) && reflect.DeepEqual(a.Parent, b.Parent) && sameSource(a.Source, b.Source) &&
 		(samePlaces(a.Source, b.Source) || reflect.DeepEqual(a.Recognition, b.Recognition)) &&
-		(newInventory || reflect.DeepEqual(a.Inventory, b.Inventory))
+		(newInventory || reflect.DeepEqual(a.Inventory, b.Inventory)) && (newQuality || reflect.DeepEqual(a.Quality, b.Quality))
 }
 
 func members(data []byte) (m map[string]any, err error) {

@@ -317,7 +317,7 @@ func TestMendManifest(t *testing.T) {
 		{`{"schema"`, `oops{"schema"`, "cannot be used"},
 	} {
 		now := strings.Replace(before, c.old, strings.Replace(c.new, "ITEM", string(testID(t)), 1), 1)
-		mended, breaches := MendManifest([]byte(before), []byte(now), false)
+		mended, breaches := MendManifest([]byte(before), []byte(now), false, false)
 		if c.want == "" {
 			if len(breaches) > 0 || string(mended) != now {
 				t.Errorf("%s: refused: %q", c.new, breaches)
@@ -327,19 +327,19 @@ func TestMendManifest(t *testing.T) {
 		if !strings.Contains(strings.Join(breaches, "; "), c.want) {
 			t.Errorf("%s: %q, want %q", c.new, breaches, c.want)
 		}
-		if again, more := MendManifest([]byte(before), mended, false); len(more) > 0 || string(again) != string(mended) {
+		if again, more := MendManifest([]byte(before), mended, false, false); len(more) > 0 || string(again) != string(mended) {
 			t.Errorf("%s: mended again: %q", c.new, more)
 		}
 	}
 	// Mending keeps what may be changed.
 	now := strings.Replace(strings.Replace(before, `"label": "a"`, `"label": "better"`, 1), "sha256:aa", "sha256:ff", 1)
-	mended, _ := MendManifest([]byte(before), []byte(now), false)
+	mended, _ := MendManifest([]byte(before), []byte(now), false, false)
 	var m struct{ Label string }
 	if err := json.Unmarshal(mended, &m); err != nil || m.Label != "better" {
 		t.Errorf("the label is %q: %v", m.Label, err)
 	}
 	renewed := strings.Replace(before, "sha256:bb", "sha256:cc", 1)
-	if _, breaches := MendManifest([]byte(before), []byte(renewed), true); len(breaches) > 0 {
+	if _, breaches := MendManifest([]byte(before), []byte(renewed), true, false); len(breaches) > 0 {
 		t.Errorf("a new inventory: %q", breaches)
 	}
 }
@@ -389,7 +389,7 @@ func TestMendManifestKeepsTheParent(t *testing.T) {
 		parent: `"label": "a"`, `"workflow": "w.1"`: `"workflow": "w.2"`, `"name": "n"`: `"name": "m"`, `"generation": 1`: `"generation": 0`,
 		`"item": "9b21ca57e86dd0b"`: `"item": "9b21ca57e86dd0c"`, `"step": "s"`: `"step": "../s"`,
 	} {
-		mended, breaches := MendManifest([]byte(before), []byte(strings.Replace(before, old, new, 1)), false)
+		mended, breaches := MendManifest([]byte(before), []byte(strings.Replace(before, old, new, 1)), false, false)
 		if len(breaches) == 0 {
 			t.Errorf("%s: taken", new)
 		}

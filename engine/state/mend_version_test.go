@@ -88,7 +88,7 @@ func TestAnObjectOfACatalogIsElsewhereOrTheNextVersion(t *testing.T) {
 		if moved == text {
 			t.Fatal("the manifest of the tests has another form")
 		}
-		mended, breaches := MendManifest([]byte(text), []byte(moved), false)
+		mended, breaches := MendManifest([]byte(text), []byte(moved), false, false)
 		if got := strings.Join(breaches, "; "); (want == "") != (got == "") || !strings.Contains(got, want) || want == "" && string(mended) != moved {
 			t.Errorf("%s: %q, want %q", to, got, want)
 		}
@@ -96,7 +96,7 @@ func TestAnObjectOfACatalogIsElsewhereOrTheNextVersion(t *testing.T) {
 	told := strings.NewReplacer(`"by": "A"`, `"by": "A", "rule": "x/y"`, `"metadata": {}`, `"recognition": {"verdict": "yes", "rule": "x/y"}, "metadata": {}`)
 	for was, want := range map[string]string{text: "", strings.Replace(text, `"place"`, `"lace"`, 1): "changed source.rule in manifest.json; changed recognition in manifest.json"} {
 		now := told.Replace(was)
-		mended, breaches := MendManifest([]byte(was), []byte(now), false)
+		mended, breaches := MendManifest([]byte(was), []byte(now), false, false)
 		if got := strings.Join(breaches, "; "); got != want || want == "" && string(mended) != now {
 			t.Errorf("recognised anew: %q, want %q", got, want)
 		}
