@@ -58,7 +58,35 @@ func decodeWebP(s *sampler, r *io.SectionReader) (image.Image, error) {
 	if err := s.mayHold(webp.DecodeConfig(bytes.NewReader(data))); err != nil {
 		return nil, err
 	}
-	return webp.Decode(bytes.NewReader(data))
+	picture, err := webp.Decode(bytes.NewReader(data))
+	return FromVideo(picture), err
+}
+
+// FromVideo stretches the planes of a WebP picture that is not lossless to the whole range: they have that of video, 16 to
+// 235, and the decoder takes them for a JPEG's.
+func FromVideo(picture image.Image) image.Image {
+	of, _ := picture.(*image.YCbCr)
+	if alpha, ok := picture.(*image.NYCbCrA); ok {
+		of = &alpha.YCbCr
+	}
+	if of == nil {
+		return picture
+	}
+	stretch(of.Y, 16, 219, 0)
+	stretch(of.Cb, 128, 224, 128)
+	stretch(of.Cr, 128, 224, 128)
+	return picture
+}
+
+// stretch brings values around one, of a width, to those around another, of 255.
+func stretch(plane []byte, from, width, to int) {
+	var whole [256]byte
+	for v := range whole {
+		whole[v] = byte(min(max((v-from)*255/width+to, 0), 255))
+	}
+	for i, v := range plane {
+		plane[i] = whole[v]
+	}
 }
 
 // paint fills an area from a decoded picture.

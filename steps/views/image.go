@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 
+	"bagpipe/steps/raster"
+
 	"github.com/bep/imagemeta"
 	_ "golang.org/x/image/webp" // decodes
 )
@@ -28,6 +30,9 @@ func decodeImage(f *os.File) (image.Image, error) {
 	picture, _, err := image.Decode(f)
 	if err != nil {
 		return nil, fmt.Errorf("picture: %w", err)
+	}
+	if format == "webp" {
+		picture = raster.FromVideo(picture)
 	}
 	// Turned when it is small.
 	return turned(scaled(picture, Browse), orientation(f, format)), nil
