@@ -19,6 +19,7 @@ import (
 	"bagpipe/layout"
 
 	"github.com/paulmach/orb"
+	"github.com/paulmach/orb/project"
 )
 
 // shape is a footprint on a map.
@@ -73,11 +74,65 @@ func Map(ctx context.Context, l *ledger.Ledger, w io.Writer, box *query.Box, fit
 		return d, err
 	}
 	slices.SortFunc(shapes, func(a, b shape) int { return cmp.Compare(a.id, b.id) })
+	over := across(box, shapes)
+	for i := range shapes {
+		if over {
+			shapes[i].at = beside(shapes[i].at)
+		}
+	}
 	return d, draw(w, window(box, shapes), shapes)
 }
 
 func meets(box query.Box, b orb.Bound) bool {
 	return box.Meets(query.Box{b.Left(), b.Bottom(), b.Right(), b.Top()})
+}
+
+// across reports whether the map goes over the antimeridian: what is asked for does, or what is drawn is narrower so.
+func across(box *query.Box, shapes []shape) bool {
+	if box != nil {
+		return box[0] > box[2]
+	}
+	width := func(b orb.Bound) float64 { return b.Right() - b.Left() }
+	var plain, over orb.Bound
+	for i, s := range shapes {
+		for k, g := range parts(s.at) {
+			b, moved := g.Bound(), beside(g).Bound()
+			if width(b) >= 180 {
+				return false
+			}
+			if i+k == 0 {
+				plain, over = b, moved
+			}
+			plain, over = plain.Union(b), over.Union(moved)
+		}
+	}
+	return len(shapes) > 0 && width(over) < math.Min(width(plain), 180)
+}
+
+// parts are the polygons of a footprint that is cut at the antimeridian; any other is one.
+func parts(g orb.Geometry) (all []orb.Geometry) {
+	if many, ok := g.(orb.MultiPolygon); ok {
+		for _, p := range many {
+			all = append(all, p)
+		}
+		return all
+	}
+	return []orb.Geometry{g}
+}
+
+// beside puts the western parts of a footprint east of the antimeridian.
+func beside(g orb.Geometry) orb.Geometry {
+	if many, ok := g.(orb.MultiPolygon); ok {
+		var out orb.MultiPolygon
+		for _, p := range many {
+			out = append(out, beside(p).(orb.Polygon))
+		}
+		return out
+	}
+	if g.Bound().Center()[0] >= 0 {
+		return g
+	}
+	return project.Geometry(orb.Clone(g), func(p orb.Point) orb.Point { return orb.Point{p[0] + 360, p[1]} })
 }
 
 // window is the part of the Earth that is drawn, by a twentieth larger than what is on it.
@@ -86,7 +141,9 @@ func window(box *query.Box, shapes []shape) orb.Bound {
 	switch {
 	case box != nil && box[0] <= box[2]:
 		return orb.Bound{Min: orb.Point{box[0], box[1]}, Max: orb.Point{math.Max(box[2], box[0]+1e-6), math.Max(box[3], box[1]+1e-6)}}
-	case box != nil || len(shapes) == 0:
+	case box != nil:
+		return orb.Bound{Min: orb.Point{box[0], box[1]}, Max: orb.Point{box[2] + 360, math.Max(box[3], box[1]+1e-6)}}
+	case len(shapes) == 0:
 		return world
 	}
 	b := shapes[0].at.Bound()
@@ -94,8 +151,12 @@ func window(box *query.Box, shapes []shape) orb.Bound {
 		b = b.Union(s.at.Bound())
 	}
 	margin := math.Max(math.Max(b.Right()-b.Left(), b.Top()-b.Bottom())/20, 0.01)
+	right := 180.0
+	if b.Right() > right {
+		right += 360
+	}
 	b = b.Pad(margin)
-	return orb.Bound{Min: orb.Point{math.Max(b.Left(), -180), math.Max(b.Bottom(), -90)}, Max: orb.Point{math.Min(b.Right(), 180), math.Min(b.Top(), 90)}}
+	return orb.Bound{Min: orb.Point{math.Max(b.Left(), -180), math.Max(b.Bottom(), -90)}, Max: orb.Point{math.Min(b.Right(), right), math.Min(b.Top(), 90)}}
 }
 
 // wide is how many units a map is wide.
@@ -151,6 +212,9 @@ func (s *sheet) graticule(high float64) {
 }
 
 func degrees(v float64, plus, minus string) string {
+	if v > 180 { // beyond the antimeridian
+		v -= 360
+	}
 	text := strconv.FormatFloat(math.Round(math.Abs(v)*1e6)/1e6, 'f', -1, 64) + "°"
 	switch {
 	case text == "0°":
