@@ -1,9 +1,7 @@
 package describe
 
 import (
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"path"
 	"strings"
@@ -11,8 +9,7 @@ import (
 	"github.com/dhowden/tag"
 )
 
-// container reads what a file of its ending is technically; tags are where those are read by dhowden/tag, which
-// reads them of MP3 alone without any.
+// container reads what a file of its ending is technically; tags are where those are read by dhowden/tag.
 type container struct {
 	format string
 	read   func(io.ReaderAt, int64, *Facts) error
@@ -28,7 +25,7 @@ var (
 
 var containers = map[string]container{".mp4": mp4, ".m4a": {"M4A", readMP4, true}, ".m4v": {"M4V", readMP4, true}, ".mov": {"MOV", readMP4, true},
 	".mkv": mkv, ".mka": mkv, ".webm": mkv, ".avi": {"AVI", readAVI, false}, ".wav": {"WAV", readWAV, false}, ".wave": {"WAV", readWAV, false}, ".bwf": {"WAV", readWAV, false},
-	".aif": aif, ".aiff": aif, ".aifc": aif, ".ogg": ogg, ".oga": ogg, ".opus": {"Opus", readOgg, true}, ".flac": {"FLAC", readFLAC, true}, ".mp3": {"MP3", nil, true}}
+	".aif": aif, ".aiff": aif, ".aifc": aif, ".ogg": ogg, ".oga": ogg, ".opus": {"Opus", readOgg, true}, ".flac": {"FLAC", readFLAC, true}, ".mp3": {"MP3", readMP3, true}}
 
 // maxTagsAt is where the tags of an Ogg or FLAC, which come first, are no longer looked for.
 const maxTagsAt = 64 << 20
@@ -42,23 +39,18 @@ func readMedia(q Request, facts *Facts) error {
 	defer f.Close()
 	c := containers[strings.ToLower(path.Ext(q.Name))]
 	facts.Entity["format"] = c.format
-	if c.read != nil {
-		if err := c.read(f, size, facts); err != nil {
-			return err
-		}
+	if err := c.read(f, size, facts); err != nil {
+		return err
 	}
 	if !c.tags {
 		return nil
 	}
-	if c.read != nil && facts.Kind == Audio && c.format != "M4A" {
+	if c.format != "MP3" && facts.Kind == Audio && c.format != "M4A" {
 		size = min(size, maxTagsAt)
 	}
 	m, err := tag.ReadFrom(io.NewSectionReader(f, 0, size))
 	if errors.Is(err, tag.ErrNoTagsFound) || errors.Is(err, io.EOF) && (c.format == "OGG" || c.format == "Opus") { // no packet of them to the end
 		return nil
-	}
-	if err != nil && c.read == nil { // nothing else is known of the file
-		return fmt.Errorf("tags: %w", err)
 	}
 	if err != nil {
 		facts.warn("its tags are left out: %v", err)
@@ -66,13 +58,6 @@ func readMedia(q Request, facts *Facts) error {
 	}
 	facts.tagged(m)
 	return nil
-}
-
-// readMP4 reads how long an MP4 or QuickTime is.
-func readMP4(f io.ReaderAt, size int64, facts *Facts) error {
-	seconds, err := duration(f, size)
-	saySeconds(facts.Entity, seconds)
-	return err
 }
 
 // tagged takes over what tags say, and when it is from, as exactly as they say it.
@@ -106,57 +91,4 @@ func (facts *Facts) tagged(m tag.Metadata) {
 		}
 	}
 	facts.setFirst(dates, "")
-}
-
-// duration finds moov/mvhd among the boxes of an MP4, and gives its seconds.
-func duration(f io.ReaderAt, size int64) (float64, error) {
-	for at, end, boxes := int64(0), size, 0; at+8 <= end; boxes++ {
-		if boxes > 10000 {
-			return 0, fmt.Errorf("MP4: at byte %d: more than 10,000 boxes", at)
-		}
-		var head [16]byte
-		if _, err := f.ReadAt(head[:8], at); err != nil {
-			return 0, err
-		}
-		length, body := int64(binary.BigEndian.Uint32(head[:])), int64(8)
-		switch length {
-		case 0:
-			length = end - at
-		case 1:
-			if _, err := f.ReadAt(head[8:], at+8); err != nil {
-				return 0, fmt.Errorf("MP4: at byte %d: half a box", at)
-			}
-			length, body = int64(binary.BigEndian.Uint64(head[8:])), 16
-		}
-		if length < body || length > end-at {
-			return 0, fmt.Errorf("MP4: at byte %d: a box of %d bytes, in %d", at, length, end-at)
-		}
-		switch string(head[4:8]) {
-		case "moov":
-			at, end = at+body, at+length
-			continue
-		case "mvhd":
-			return movieSeconds(f, at+body, length-body)
-		}
-		at += length
-	}
-	return 0, nil
-}
-
-func movieSeconds(f io.ReaderAt, at, n int64) (float64, error) {
-	b := make([]byte, 32)
-	if n < 20 {
-		return 0, fmt.Errorf("MP4: at byte %d: a header of %d bytes", at, n)
-	}
-	if _, err := f.ReadAt(b[:min(n, 32)], at); err != nil {
-		return 0, err
-	}
-	scale, units := uint64(binary.BigEndian.Uint32(b[12:])), uint64(binary.BigEndian.Uint32(b[16:]))
-	if b[0] == 1 && n >= 32 {
-		scale, units = uint64(binary.BigEndian.Uint32(b[20:])), binary.BigEndian.Uint64(b[24:])
-	}
-	if scale == 0 {
-		return 0, fmt.Errorf("MP4: at byte %d: a time scale of 0", at)
-	}
-	return float64(units) / float64(scale), nil
 }
