@@ -46,10 +46,10 @@ func (b *branch) onlyOpen() *branch {
 
 // want is an item as it should be, on the branch of a commit.
 func (b *branch) want(id layout.ItemID, commit gitstore.Hash) version {
-	if v := b.items[id]; v != nil {
+	if v := b.items[id]; v != nil && (!v.stands || len(v.breaches) > 0) {
 		return v.want
 	}
-	return version{at: commit}
+	return version{at: commit} // what stood earlier on it may have been delivered since
 }
 
 // examiner goes through one window.
