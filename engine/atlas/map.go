@@ -74,9 +74,8 @@ func Map(ctx context.Context, l *ledger.Ledger, w io.Writer, box *query.Box, fit
 		return d, err
 	}
 	slices.SortFunc(shapes, func(a, b shape) int { return cmp.Compare(a.id, b.id) })
-	over := across(box, shapes)
-	for i := range shapes {
-		if over {
+	if across(box, shapes) {
+		for i := range shapes {
 			shapes[i].at = beside(shapes[i].at)
 		}
 	}

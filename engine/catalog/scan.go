@@ -141,27 +141,6 @@ func (s *scan) problem(path, text string) {
 	}
 }
 
-// noteFault notes a mistake of a folder's rule file, for which an entry waits.
-func noteFault(s *scan, is layout.FileError) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.faults[is]++
-}
-
-// tellFaults tells once of each mistake, however many wait for it.
-func tellFaults(s *scan) {
-	if len(s.faults) > 0 && s.report.Problems == nil {
-		s.report.Problems = map[string]string{}
-	}
-	for is, n := range s.faults {
-		wait := "1 entry waits"
-		if n > 1 {
-			wait = fmt.Sprintf("%d entries wait", n)
-		}
-		s.report.Problems[strings.TrimSuffix(is.Error(), ": "+is.Text)] = is.Text + "; " + wait + " until that is put right"
-	}
-}
-
 // Scan brings a catalog up to date.
 func (k *Keeper) Scan(ctx context.Context, name layout.Name, o Options) (*Report, error) {
 	cat, err := k.Catalog(name)

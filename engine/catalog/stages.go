@@ -362,6 +362,27 @@ func (s *scan) recognise(ctx context.Context, shelf *recognise.Shelf, dir string
 	return r, nil
 }
 
+// noteFault notes a mistake of a folder's rule file, for which an entry waits.
+func noteFault(s *scan, is layout.FileError) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults[is]++
+}
+
+// tellFaults tells once of each mistake, however many wait for it.
+func tellFaults(s *scan) {
+	if len(s.faults) > 0 && s.report.Problems == nil {
+		s.report.Problems = map[string]string{}
+	}
+	for is, n := range s.faults {
+		wait := "1 entry waits"
+		if n > 1 {
+			wait = fmt.Sprintf("%d entries wait", n)
+		}
+		s.report.Problems[strings.TrimSuffix(is.Error(), ": "+is.Text)] = is.Text + "; " + wait + " until that is put right"
+	}
+}
+
 // waiting is an entry that cannot be looked into, which stays what it was; of a folder that is unread the record says so.
 func waiting(s *scan, path string, e *entry, why string) recognised {
 	if n := s.now[path]; e.kind == folder && n != nil && n.state == Unread {
