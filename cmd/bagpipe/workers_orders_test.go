@@ -47,6 +47,26 @@ func TestOrdersToAWorker(t *testing.T) {
 	f.await("it to be forgotten", func() bool { return f.state("w1") == "" && f.state("w2") == "ready" })
 }
 
+// A step that is on offer to all workers is not done by the one that is free first, once a person gave its item to another.
+func TestAStepOnOfferIsGivenToAWorker(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, "  - name: derive\n    command: [far-robot, wait]\n", "{far/derive: {only: true}}")
+	f.worker("w1", "bytes: transfer\n")
+	f.folder("a")
+	f.folder("c")
+	f.await("the robots", func() bool { return f.exists("begun-a-w1") && f.exists("begun-c-w1") })
+	f.folder("b")
+	f.await("the offer", func() bool { return f.status().Get("offers.@values.0").Int() == 1 })
+	f.ok("run", "--item", "b", "--on", "w2")
+	f.write("go", "")
+	f.done("a", "c")
+	f.worker("w2", "bytes: transfer\n")
+	f.done("a", "b", "c")
+	if by := f.agents("b", "derive"); len(by) != 1 || by[0] != "w2" {
+		t.Errorf("b was done by %v", by)
+	}
+}
+
 // A lease that settings make shorter counts for workers that are connected, at once: none is taken for silent, nor loses what it has.
 func TestALeaseIsMadeShorter(t *testing.T) {
 	t.Parallel()

@@ -251,6 +251,15 @@ func (a Abroad) Own() Worker { return here(a.ledger) }
 // OnWorker is the key of an item's metadata that names the worker which is to do its placed steps.
 const OnWorker = "onWorker"
 
+// onWorker is what a manifest says of it; "": nothing.
+func onWorker(m layout.Manifest) layout.Name {
+	name, _ := m.Metadata[OnWorker].(string)
+	if _, err := layout.ParseName(name); err != nil {
+		return ""
+	}
+	return layout.Name(name)
+}
+
 // Target is the worker that is to do the placed steps of an item; "": any.
 func (a Abroad) Target(id layout.ItemID) layout.Name {
 	name, _, _ := a.look(id) // of an error the claim tells
@@ -272,11 +281,7 @@ func (a Abroad) look(id layout.ItemID) (target layout.Name, placed bool, err err
 	if err != nil {
 		return "", false, err
 	}
-	name, _ := m.Metadata[OnWorker].(string)
-	if _, err := layout.ParseName(name); err != nil {
-		name = ""
-	}
-	return layout.Name(name), m.Source.Place != nil, nil
+	return onWorker(m), m.Source.Place != nil, nil
 }
 
 // Look gives the worker that is to do the step, "" for any, and whether Prepare takes little time: it copies nothing, and

@@ -34,6 +34,8 @@ type Worker struct {
 	Runner  string
 	Version string // of the program
 	Request string // that the commit answers; "": none
+
+	Name layout.Name // of a worker; "": the performer is none
 }
 
 // here is this process as the performer.

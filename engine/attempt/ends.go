@@ -34,6 +34,9 @@ func (a *Attempts) begin(ctx context.Context, entry queue.Entry, by Worker, star
 		if err := a.checkOpen(rec, workflow, step); err != nil {
 			return nil, err
 		}
+		if on := onWorker(rec.Manifest); by.Name != "" && on != "" && on != by.Name { // it was given to another after it was offered
+			return nil, &state.IllegalError{Event: "claim", Item: id, Workflow: workflow, Step: step, Reason: "it is for worker " + string(on)}
+		}
 		c.Key = rec.Execution.NextKey(step, by.Engine)
 		return state.Claim{Workflow: workflow, Step: step, Attempt: c.Key, At: c.at, Runner: by.Runner, Version: by.Version, Unstarted: !starts}, nil
 	}, a.control.ClaimControl(c.AttemptRef))

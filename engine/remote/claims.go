@@ -203,7 +203,7 @@ func (r *table) elsewhere(w *worker, o *offer) bool {
 // lend commits the claim. The commit is not ended by a worker that does not wait for it.
 func (r *Remote) lend(w *worker, o *offer) wire.Grant {
 	ctx := context.Background()
-	by := attempt.Worker{Engine: w.Engine, Runner: r.rooms.Attempts.RunnerOf(fmt.Sprintf("%s@%s:%d", w.Name, w.Host, w.PID)), Version: w.versionOf(o.demand.Want)}
+	by := attempt.Worker{Engine: w.Engine, Runner: r.rooms.Attempts.RunnerOf(fmt.Sprintf("%s@%s:%d", w.Name, w.Host, w.PID)), Version: w.versionOf(o.demand.Want), Name: w.Name}
 	// Before the commit: an attempt of a worker that is not shown is taken for lost.
 	r.shown(w)
 	var ref layout.AttemptRef
