@@ -129,6 +129,7 @@ func TestTimes(t *testing.T) {
 		{"2013-11-27", "2013-11-28", "2013-11-27T00:00:00Z", "2013-11-28T23:59:59Z", "day", ""},
 		{"2013-11-27T10:00:00+08:00", "", "2013-11-27T02:00:00Z", "2013-11-27T02:00:00Z", "second", ""},
 		{"2013-11-27 10:00:00", "", "2013-11-27T10:00:00Z", "2013-11-27T10:00:00Z", "second", "no time zone"},
+		{"2013-11-27T10:00:00Z", "2013-11-27T11:00:00", "2013-11-27T10:00:00Z", "2013-11-27T11:00:00Z", "second", `"2013-11-27T11:00:00" has no time zone`},
 		{"2014", "2013", "2014-01-01T00:00:00Z", "2014-12-31T23:59:59Z", "year", "before the start"},
 		{"201001-01", "", "", "", "", "is no time"},
 		{"2013-02-30", "", "", "", "", "is no time"},
@@ -162,6 +163,22 @@ func write(t *testing.T, files ...string) (*Facts, error) {
 		q.Beside[strings.TrimPrefix(files[i], stem)] = path
 	}
 	return Read(q)
+}
+
+// A side-car may speak of what is to come; a recording cannot.
+func TestTimesToCome(t *testing.T) {
+	for _, c := range []struct{ name, data, says, start string }{
+		{"a.xml", "<MD_Metadata><temporalElement><beginPosition>2099</beginPosition></temporalElement></MD_Metadata>", "the time begins 2099-01-01, which is to come", "2099-01-01"},
+		{"a.xml", "<MD_Metadata><temporalElement><beginPosition>2013</beginPosition><endPosition>2099</endPosition></temporalElement></MD_Metadata>", "", "2013-01-01"},
+		{"a.flac", string(flac("DATE=2099-05-06")), "taken 2099-05-06, which is to come; the time is left out", ""},
+	} {
+		f, err := write(t, c.name, c.data)
+		if err != nil || strings.Join(f.Warnings, "; ") != c.says {
+			t.Errorf("%s: %+v, %v, want %q", c.name, f, err, c.says)
+		} else if (f.Time == nil) != (c.start == "") || f.Time != nil && f.Time.Start.Format(time.DateOnly) != c.start {
+			t.Errorf("%s: %+v, want %q", c.name, f.Time, c.start)
+		}
+	}
 }
 
 // A period of ISO 19139 that goes on, or whose end is no time, has no end, and that is told.
@@ -203,8 +220,14 @@ func TestPartsOfISO19139(t *testing.T) {
 		says       string
 	}{
 		{"two", box("10", "50", "11", "51") + box("20", "40", "21", "41"), []float64{10, 40, 21, 51}, ""},
-		{"on both sides", box("178", "-20", "180", "-16") + box("-180", "-20", "-178", "-15"), []float64{178, -20, -178, -15}, ""},
+		{"on both sides", box("178", "-20", "180", "-16") + box("-180", "-20", "-178", "-15"), []float64{178, -20, -178, -15}, "the footprint crosses the antimeridian: its west is greater than its east"},
 		{"one of no numbers", box("10", "50", "11", "51") + box("x", "40", "21", "41"), []float64{10, 50, 11, 51}, "the bounds are no numbers"},
+		{"one of NaN", box("10", "50", "11", "51") + box("20", "NaN", "21", "41"), []float64{10, 50, 11, 51}, "a coordinate of 20, NaN is of no place; its bounds are left out"},
+		{"one beyond all", box("10", "50", "1e308", "51") + box("20", "40", "21", "41"), []float64{20, 40, 21, 41}, "a coordinate of 1e+308, 50 is of no place; its bounds are left out"},
+		{"one that lacks its east", box("10", "50", "", "51") + box("20", "40", "21", "41"), []float64{20, 40, 21, 41}, "one of the bounds is lacking, at //*[local-name()='eastBoundLongitude']; they are left out"},
+		{"one of none", box("", "", "", "") + box("20", "40", "21", "41"), []float64{20, 40, 21, 41}, ""},
+		{"the whole earth", box("-180", "-90", "180", "90"), []float64{-180, -90, 180, 90}, "the footprint holds a pole"},
+		{"a polygon of NaN", polygon("EPSG:4326", "<g:posList>10 50 12 50 NaN 52 10 50</g:posList>"), nil, "a coordinate of NaN, 52 is of no place; its bounds are left out"},
 		{"one not covered", box("10", "50", "11", "51") + box("20", "40", "21", "41", "<extentTypeCode><Boolean>false</Boolean></extentTypeCode>"), []float64{10, 50, 11, 51}, "bounds of what is not covered are left out"},
 		{"a polygon", polygon("urn:ogc:def:crs:EPSG::4326", "<g:posList>50 10 50 12 52 12 50 10</g:posList>"), []float64{10, 50, 12, 52}, ""},
 		{"its points", polygon("urn:ogc:def:crs:OGC:1.3:CRS84", "<g:pos>10 50</g:pos><g:pos>12 50</g:pos><g:pos>12 52</g:pos><g:pos>10 50</g:pos>"), []float64{10, 50, 12, 52}, ""},

@@ -75,7 +75,7 @@ func readImage(q Request, facts *Facts) error {
 			facts.tag(name, group[name].Value)
 		}
 	}
-	facts.taken(&tags, q.Now)
+	facts.taken(&tags)
 	if !facts.position(q, f, size, &tags) && width > 0 && height > 0 {
 		facts.place(q, &raster.Page{Width: int64(width), Height: int64(height)}) // by a world file
 	}
@@ -136,7 +136,7 @@ func (facts *Facts) tag(name string, value any) {
 }
 
 // taken reads when a picture was taken: its own time, with its zone where it has one; where EXIF has none by XMP and IPTC.
-func (facts *Facts) taken(tags *imagemeta.Tags, now time.Time) {
+func (facts *Facts) taken(tags *imagemeta.Tags) {
 	exif, xmp, iptc := tags.EXIF(), tags.XMP(), tags.IPTC()
 	text := func(t imagemeta.TagInfo) string {
 		s, _ := t.Value.(string)
@@ -151,8 +151,4 @@ func (facts *Facts) taken(tags *imagemeta.Tags, now time.Time) {
 		day = strings.TrimSuffix(day, ":00")
 	}
 	facts.setFirst([]string{original, text(xmp["DateTimeOriginal"]), text(xmp["DateCreated"]), day + " " + text(iptc["TimeCreated"]), day, text(xmp["CreateDate"])}, "")
-	if t := facts.Time; t != nil && t.Start.After(now.AddDate(0, 0, 1)) { // a day: it may lack a time zone
-		facts.warn("taken %s, which is to come; the time is left out", t.Start.Format(time.DateOnly))
-		facts.Time = nil
-	}
 }

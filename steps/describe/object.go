@@ -132,8 +132,11 @@ func meet(a, b []float64) bool {
 	return a[0] <= b[2] && b[0] <= a[2] && a[1] <= b[3] && b[1] <= a[3]
 }
 
-// union is one footprint of several: the box around them.
+// union is one footprint of several: the box around them. One that is nowhere counts where it is the only one.
 func (o *Object) union(all []*space.Space) *space.Space {
+	if placed := slices.DeleteFunc(slices.Clone(all), func(s *space.Space) bool { return s.Native == nil }); len(placed) > 0 {
+		all = placed
+	}
 	if len(all) < 2 {
 		if len(all) == 1 {
 			return all[0]

@@ -16,7 +16,11 @@ func Read(q Request) (*Facts, error) {
 	if read == nil {
 		return nil, fmt.Errorf("%s is of no kind that is read", q.Name)
 	}
-	return f, read(q, f)
+	if err := read(q, f); err != nil {
+		return f, err
+	}
+	f.notToCome(q.Now)
+	return f, nil
 }
 
 // NewWork makes the work of a decoding process; it takes a Request and gives Facts.

@@ -33,7 +33,7 @@ func readShapefile(q Request, facts *Facts) error {
 		}
 		for _, line := range lines {
 			line = slices.DeleteFunc(line, func(p orb.Point) bool {
-				nowhere := !space.Finite(p)
+				nowhere := !space.Placed(p)
 				if nowhere {
 					none.add(s.at)
 				}
@@ -57,7 +57,7 @@ func readShapefile(q Request, facts *Facts) error {
 	}
 	e := facts.Entity
 	e["format"], e["geometry"], e["records"] = "Shapefile", shapeNames[kind], records
-	none.warn(facts, "coordinates are no numbers; they are left out")
+	none.warn(facts, "coordinates are no numbers, or of no place; they are left out")
 	wrong.warn(facts, "parts begin at points that are not there")
 	facts.table(q)
 	crs, err := systemBeside(q)
@@ -76,13 +76,12 @@ func readShapefile(q Request, facts *Facts) error {
 			}
 		}
 	}
-	if all = space.Hull(all); len(all) > 0 {
-		var warnings []string
-		facts.Space, warnings = space.Outline(all, crs, q.Name)
-		facts.Warnings = append(facts.Warnings, warnings...)
-		if led {
-			facts.Space.NativeOnGlobe(all)
-		}
+	var warnings []string
+	all = space.Hull(all)
+	facts.Space, warnings = space.Outline(all, crs, q.Name)
+	facts.Warnings = append(facts.Warnings, warnings...)
+	if led {
+		facts.Space.NativeOnGlobe(all)
 	}
 	return nil
 }

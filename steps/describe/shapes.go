@@ -157,7 +157,7 @@ func Lines(path string, visit func(line [][2]float64)) error {
 		for _, points := range lines {
 			line := make([][2]float64, 0, len(points))
 			for _, p := range points {
-				if space.Finite(p) {
+				if space.Placed(p) {
 					line = append(line, p)
 				}
 			}

@@ -3,9 +3,12 @@ package describe
 import (
 	"encoding/binary"
 	"math"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"bagpipe/steps/space"
 
 	"github.com/jonas-p/go-shp"
 )
@@ -44,14 +47,19 @@ func TestShapesWithoutMeasures(t *testing.T) {
 // Coordinates that are no numbers are left out, and told with the byte of the record where they are.
 func TestShapesThatAreNowhere(t *testing.T) {
 	nan := math.NaN()
+	prj := filepath.Join(t.TempDir(), "a.prj")
+	if err := os.WriteFile(prj, []byte(space.FromEPSG(4326).WKT), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		points [][2]float64
 		says   string
 		east   float64
 	}{
 		{[][2]float64{{1, 1}, {2, 2}}, "", 2},
-		{[][2]float64{{1, 1}, {nan, 2}, {3, 3}}, "shapefile: at byte 128: coordinates are no numbers; they are left out", 3},
-		{[][2]float64{{nan, nan}, {math.Inf(1), 0}}, "shapefile: at byte 100, the first of 2 such places: coordinates are no numbers; they are left out", nan},
+		{[][2]float64{{1, 1}, {nan, 2}, {3, 3}}, "shapefile: at byte 128: coordinates are no numbers, or of no place; they are left out", 3},
+		{[][2]float64{{1, 1}, {2, 2}, {1e308, 2}}, "shapefile: at byte 156: coordinates are no numbers, or of no place; they are left out", 2},
+		{[][2]float64{{nan, nan}, {math.Inf(1), 0}}, "shapefile: at byte 100, the first of 2 such places: coordinates are no numbers, or of no place; they are left out", nan},
 	} {
 		dir := t.TempDir()
 		w, err := shp.Create(filepath.Join(dir, "a.shp"), shp.POINT)
@@ -68,6 +76,9 @@ func TestShapesThatAreNowhere(t *testing.T) {
 		}
 		if all := strings.Join(f.Warnings, "\n"); c.says == "" && strings.Contains(all, "no numbers") || !strings.Contains(all, c.says) {
 			t.Errorf("%v: warns of %q, want %q", c.points, all, c.says)
+		}
+		if with, err := Read(Request{Name: "a.shp", Path: filepath.Join(dir, "a.shp"), Beside: map[string]string{".prj": prj}}); err != nil || with.Space == nil || with.Space.CRS.Code != "EPSG:4326" {
+			t.Errorf("%v, with a .prj: %+v, %v", c.points, with, err)
 		}
 		if math.IsNaN(c.east) != (f.Space == nil) || f.Space != nil && f.Space.Native.Bounds[2] != c.east {
 			t.Errorf("%v: %+v", c.points, f.Space)

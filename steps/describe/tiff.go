@@ -95,22 +95,22 @@ func (facts *Facts) place(q Request, p *raster.Page) {
 		facts.warn("%v; the place that is meant is left out", p.GeoError)
 	}
 	if g := p.Geo; g != nil {
+		facts.Entity["format"] = strings.Replace(facts.Entity["format"].(string), "TIFF", "GeoTIFF", 1)
 		affine = g.Affine
 		if crs = space.FromEPSG(g.Code); g.Code == 0 {
 			crs = systemNamed(g.Name)
 		} else if crs.Name == "" {
 			crs.Name = clean(g.Name)
 		}
-		if affine != nil {
-			facts.Entity["format"] = strings.Replace(facts.Entity["format"].(string), "TIFF", "GeoTIFF", 1)
-		}
 	}
 	if affine == nil {
-		var err error
-		if affine, source, err = worldFile(q); err != nil {
+		beside, from, err := worldFile(q)
+		switch {
+		case err != nil:
 			facts.warn("%v", err)
-		}
-		if affine == nil {
+		case beside != nil:
+			affine, source = beside, from
+		case p.Geo == nil:
 			return
 		}
 	}
@@ -121,10 +121,14 @@ func (facts *Facts) place(q Request, p *raster.Page) {
 			crs = beside
 		}
 	}
-	facts.Entity["resolution"] = []float64{math.Hypot(affine[1], affine[4]), math.Hypot(affine[2], affine[5])}
 	ring := orb.Ring{}
-	for _, c := range raster.Corners(*affine, p.Width, p.Height) {
-		ring = append(ring, c)
+	if affine != nil {
+		if resolution := (orb.Point{math.Hypot(affine[1], affine[4]), math.Hypot(affine[2], affine[5])}); space.Placed(resolution) {
+			facts.Entity["resolution"] = resolution[:]
+		}
+		for _, c := range raster.Corners(*affine, p.Width, p.Height) {
+			ring = append(ring, c)
+		}
 	}
 	var warnings []string
 	facts.Space, warnings = space.Outline(ring, crs, source)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"bagpipe/steps/space"
 )
 
 // geoTIFF is a TIFF of 10 × 10 pixels of 100 units, whose upper left corner is tied to a place, with keys of four numbers each.
@@ -102,10 +104,27 @@ func TestPicturesThatCannotBeWhole(t *testing.T) {
 
 // What is wrong with where a picture lies takes away nothing else, and what stands beside it is tried.
 func TestPicturesThatLieNowhere(t *testing.T) {
+	for x, says := range map[float64]string{math.NaN(): "TIFF: at byte 134: a position that is no number: ", math.Inf(-1): "TIFF: at byte 134: a position that is no number: ",
+		1e308: "a coordinate of 1e+308, 5e+06 is of no place; the footprint is left out"} {
+		f, err := write(t, "a.tif", geoTIFF(x, 5e6, "|", 1024, 0, 1, 1, 3072, 0, 1, 32633))
+		if err != nil || f.Entity["format"] != "GeoTIFF" || f.Space == nil || f.Space.Native != nil || len(f.Warnings) != 1 || !strings.HasPrefix(f.Warnings[0], says) {
+			t.Errorf("at %v: %+v, %v", x, f, err)
+		} else if crs := f.Space.CRS; crs == nil || crs.Code != "EPSG:32633" || crs.Zone != "33N" || crs.WKT == "" {
+			t.Errorf("at %v: %+v", x, crs)
+		}
+		o := Combine([]File{{"a.tif", 2, f}, {"b.tif", 1, &Facts{Kind: Raster, Space: &space.Space{Source: "b.tif", Native: &space.Extent{Bounds: []float64{1, 2, 3, 4}}}}}})
+		if o.Space == nil || o.Space.Source != "b.tif" {
+			t.Errorf("beside one with a place: %+v", o.Space)
+		}
+	}
+	if f, err := write(t, "a.tif", strings.Replace(geoTIFF(500000, 5e6, "|", 1024, 0, 1, 1, 3072, 0, 1, 32633), "\x0e\x83", "\x0d\x83", 1)); err != nil || f.Space == nil || f.Space.Native != nil ||
+		!strings.Contains(strings.Join(f.Warnings, "; "), "6 numbers of tie points, 0 of a scale and 0 of a matrix, which place no pixel") {
+		t.Errorf("without a scale: %+v, %v", f, err)
+	}
 	nowhere := geoTIFF(math.NaN(), 5e6, "|", 1024, 0, 1, 1, 3072, 0, 1, 32633)
 	const says = "TIFF: at byte 134: a position that is no number"
 	f, err := write(t, "a.tif", nowhere)
-	if err != nil || f.Entity["width"] != int64(10) || f.Space != nil || len(f.Warnings) != 1 || !strings.HasPrefix(f.Warnings[0], says) {
+	if err != nil || f.Entity["width"] != int64(10) || f.Space == nil || len(f.Warnings) != 1 || !strings.HasPrefix(f.Warnings[0], says) {
 		t.Errorf("%+v, %v", f, err)
 	}
 	f, err = write(t, "a.tif", nowhere, "a.tfw", "100\n0\n0\n-100\n500050\n4999950\n")

@@ -86,6 +86,7 @@ func (f *Facts) setTime(start, end string) {
 		f.warn("%q is no time", clean(start))
 		return
 	}
+	without := clean(start)
 	if strings.TrimSpace(end) != "" {
 		last, endZone, ok := period(end)
 		switch {
@@ -99,11 +100,26 @@ func (f *Facts) setTime(start, end string) {
 			f.warn("the end %s is before the start %s; the end is left out", clean(end), clean(start))
 		default:
 			t.End = last.End
-			zone = zone && endZone
+			if zone && !endZone {
+				zone, without = false, clean(end)
+			}
 		}
 	}
 	if !zone {
-		f.warn("%q has no time zone; it is taken as UTC", clean(start))
+		f.warn("%q has no time zone; it is taken as UTC", without)
 	}
 	f.Time = &t
+}
+
+// notToCome warns of a time that begins after now. Of what is recorded it is wrong; a side-car may mean it.
+func (f *Facts) notToCome(now time.Time) {
+	t := f.Time
+	switch {
+	case t == nil || !t.Start.After(now.AddDate(0, 0, 1)): // a day: it may lack a time zone
+	case f.Kind == Metadata:
+		f.warn("the time begins %s, which is to come", t.Start.Format(time.DateOnly))
+	default:
+		f.warn("taken %s, which is to come; the time is left out", t.Start.Format(time.DateOnly))
+		f.Time = nil
+	}
 }

@@ -194,12 +194,23 @@ func (facts *Facts) rings(d dialect, doc *xmlquery.Node) (rings []orb.Ring) {
 			facts.warn("bounds of what is not covered are left out")
 		case err != nil:
 			facts.warn("%v", err)
-		case len(ring) > 0:
-			rings = append(rings, ring)
+		default:
+			rings = facts.placed(rings, ring)
 		}
 	}
 	if len(rings) == 0 && d.boxes != "" {
 		rings = facts.polygons(doc)
+	}
+	return rings
+}
+
+// placed adds a ring; one that is nowhere is told of alone.
+func (facts *Facts) placed(rings []orb.Ring, ring orb.Ring) []orb.Ring {
+	switch i := slices.IndexFunc(ring, func(p orb.Point) bool { return !space.Placed(p) }); {
+	case i >= 0:
+		facts.warn("a coordinate of %v, %v is of no place; its bounds are left out", ring[i][0], ring[i][1])
+	case len(ring) > 0:
+		rings = append(rings, ring)
 	}
 	return rings
 }
@@ -266,18 +277,15 @@ func (facts *Facts) polygons(doc *xmlquery.Node) (rings []orb.Ring) {
 		if ring[0] != ring[len(ring)-1] {
 			ring = append(ring, ring[0])
 		}
-		rings = append(rings, facts.corners(ring))
+		rings = facts.placed(rings, facts.corners(ring))
 	}
 	return rings
 }
 
-// corners leads a ring along the short way, and tells of a pole in it.
+// corners leads a ring along the short way.
 func (facts *Facts) corners(ring orb.Ring) orb.Ring {
-	out, pole := space.Around(ring)
+	out := space.Around(ring)
 	facts.led = facts.led || !slices.Equal(out, ring)
-	if pole {
-		facts.warn("the footprint holds a pole")
-	}
 	return out
 }
 
@@ -287,6 +295,9 @@ var errBounds = errors.New("the bounds are no numbers")
 func (facts *Facts) ring(d dialect, doc *xmlquery.Node) (orb.Ring, error) {
 	if text := first(doc, d.list); d.list != "" && text != "" {
 		numbers, err := floats(strings.Fields(text))
+		if err == nil && len(numbers)%2 > 0 {
+			return nil, fmt.Errorf("a list of %d coordinates, which are no pairs; it is left out", len(numbers))
+		}
 		ring := orb.Ring{}
 		for i := 0; i+1 < len(numbers); i += 2 {
 			ring = append(ring, orb.Point{numbers[i+1], numbers[i]})
@@ -297,10 +308,11 @@ func (facts *Facts) ring(d dialect, doc *xmlquery.Node) (orb.Ring, error) {
 	for _, path := range d.corners {
 		given = append(given, first(doc, path))
 	}
-	for _, g := range given {
-		if g == "" {
-			return nil, nil
+	if lacking := slices.Index(given, ""); lacking >= 0 {
+		if some := slices.ContainsFunc(given, func(g string) bool { return g != "" }); some {
+			return nil, fmt.Errorf("one of the bounds is lacking, at %s; they are left out", strings.TrimPrefix(d.corners[lacking], "."))
 		}
+		return nil, nil
 	}
 	v, err := floats(given)
 	switch {

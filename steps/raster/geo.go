@@ -1,6 +1,7 @@
 package raster
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -30,15 +31,9 @@ const (
 
 // geo reads the GeoTIFF fields; beside an error it gives what it could read.
 func (f *File) geo(fields map[uint16]field) (*Geo, error) {
-	keys, err := f.integers(fields[tagGeoKeys])
-	if err != nil {
-		return nil, err
-	}
+	keys, keysErr := f.integers(fields[tagGeoKeys])
 	g := &Geo{Keys: map[int]int{}}
-	texts, err := f.text(fields[tagGeoTexts])
-	if err != nil {
-		return nil, err
-	}
+	texts, textsErr := f.text(fields[tagGeoTexts])
 	names := map[int]string{}
 	for i := 4; i+3 < len(keys); i += 4 {
 		key, where, count, value := int(keys[i]), keys[i+1], keys[i+2], keys[i+3]
@@ -50,7 +45,8 @@ func (f *File) geo(fields map[uint16]field) (*Geo, error) {
 		}
 	}
 	g.Point = g.Keys[keyRaster] == 2
-	if err = g.place(f, fields); err == nil && g.Affine == nil && len(keys) == 0 {
+	err := cmp.Or(keysErr, textsErr, g.place(f, fields))
+	if err == nil && g.Affine == nil && len(keys) == 0 {
 		return nil, nil
 	}
 	switch model := g.Keys[keyModel]; {
@@ -85,17 +81,21 @@ func (g *Geo) place(f *File, fields map[uint16]field) error {
 		return err
 	}
 	var a [6]float64
+	at := fields[tagTies].at
 	switch {
 	case len(matrix) == 16:
+		at = fields[tagMatrix].at
 		a = [6]float64{matrix[3], matrix[0], matrix[1], matrix[7], matrix[4], matrix[5]}
 	case len(scale) >= 2 && len(ties) >= 6:
 		a = [6]float64{ties[3] - ties[0]*scale[0], scale[0], 0, ties[4] + ties[1]*scale[1], 0, -scale[1]}
-	default:
+	case len(matrix)+len(scale)+len(ties) == 0:
 		return nil
+	default:
+		return &Error{at, fmt.Sprintf("%d numbers of tie points, %d of a scale and %d of a matrix, which place no pixel", len(ties), len(scale), len(matrix))}
 	}
 	for _, v := range a {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return &Error{fields[tagTies].at, fmt.Sprintf("a position that is no number: %v", a)}
+			return &Error{at, fmt.Sprintf("a position that is no number: %v", a)}
 		}
 	}
 	if g.Point {

@@ -3,6 +3,7 @@ package space
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/paulmach/orb"
 	"github.com/paulmach/orb/encoding/wkt"
@@ -39,25 +40,19 @@ const maxVertices = 200
 const beyond = 1e15
 
 // Outline gives the footprint of a ring in its native system, and what is to be warned of.
-// A ring of one or two points is a point or a line.
+// A ring of one or two points is a point or a line. Of a ring that is nowhere the reference system alone is given; nil: neither is known.
 func Outline(ring orb.Ring, c CRS, source string) (*Space, []string) {
-	s := &Space{Source: source}
-	for _, p := range ring {
-		if !Finite(p) {
-			return nil, []string{"a coordinate is not a number; the footprint is left out"}
-		}
-		if math.Max(math.Abs(p[0]), math.Abs(p[1])) > beyond {
-			return nil, []string{fmt.Sprintf("a coordinate of %v, %v is of no place; the footprint is left out", p[0], p[1])}
-		}
+	s := &Space{Source: source, CRS: c.record()}
+	var warnings []string
+	if i := slices.IndexFunc(ring, func(p orb.Point) bool { return !Placed(p) }); i >= 0 {
+		warnings = append(warnings, fmt.Sprintf("a coordinate of %v, %v is of no place; the footprint is left out", ring[i][0], ring[i][1]))
+		ring = nil
 	}
 	if len(ring) == 0 {
-		return nil, nil
-	}
-	if c.Code != 0 || c.Name != "" {
-		s.CRS = &Record{Name: c.Name, WKT: c.WKT, Zone: c.Zone}
-		if c.Code != 0 {
-			s.CRS.Code = fmt.Sprintf("EPSG:%d", c.Code)
+		if s.CRS == nil {
+			s = nil
 		}
+		return s, warnings
 	}
 	if s.Native = extent(ring, 1e6); c.geographic {
 		s.Native = extent(ring, degree)
@@ -65,7 +60,6 @@ func Outline(ring orb.Ring, c CRS, source string) (*Space, []string) {
 	if !c.Known() {
 		return s, []string{fmt.Sprintf("no way from %s to WGS 84 is known; the native values stand alone", c)}
 	}
-	var warnings []string
 	if c.Approx != "" {
 		warnings = append(warnings, c.Approx)
 	}
@@ -80,17 +74,13 @@ func Outline(ring orb.Ring, c CRS, source string) (*Space, []string) {
 	lonLat := orb.Ring{}
 	for _, p := range dense(ring, c) {
 		q := c.ToWGS84(p)
-		if !Finite(q) || math.Abs(q[1]) > 90+1e-6 {
+		if !Placed(q) || math.Abs(q[1]) > 90+1e-6 {
 			return s, append(warnings, fmt.Sprintf("a point at %v is outside %s; no position in WGS 84", p, c))
 		}
 		lonLat = append(lonLat, orb.Point{q[0], min(max(q[1], -90), 90)})
 	}
-	pole := false
 	if !c.exact {
-		lonLat, pole = unroll(lonLat)
-	}
-	if pole {
-		warnings = append(warnings, "the footprint holds a pole")
+		lonLat = unroll(lonLat)
 	}
 	w, more := globe(lonLat)
 	s.WGS84 = w
@@ -102,9 +92,19 @@ func Box(west, south, east, north float64) orb.Ring {
 	return orb.Ring{{west, south}, {east, south}, {east, north}, {west, north}, {west, south}}
 }
 
-// Finite reports whether both coordinates are numbers.
-func Finite(p orb.Point) bool {
-	return !math.IsNaN(p[0]) && !math.IsNaN(p[1]) && !math.IsInf(p[0], 0) && !math.IsInf(p[1], 0)
+// Placed reports whether both coordinates are numbers that may be those of a place.
+func Placed(p orb.Point) bool { return math.Abs(p[0]) <= beyond && math.Abs(p[1]) <= beyond }
+
+// record is the system as written down; nil: none is known.
+func (c CRS) record() *Record {
+	if c.Code == 0 && c.Name == "" {
+		return nil
+	}
+	r := &Record{Name: c.Name, WKT: c.WKT, Zone: c.Zone}
+	if c.Code != 0 {
+		r.Code = fmt.Sprintf("EPSG:%d", c.Code)
+	}
+	return r
 }
 
 // swapped says that latitude and longitude stand in each other's place, or that they are

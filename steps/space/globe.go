@@ -37,7 +37,14 @@ func globe(ring orb.Ring) (*Extent, []string) {
 	if b.Max[0]-b.Min[0] > 360-1e-6 {
 		e.Bounds[0], e.Bounds[2] = -180, 180
 	}
-	return e, nil
+	var warnings []string
+	if e.Bounds[0] > e.Bounds[2] {
+		warnings = append(warnings, "the footprint crosses the antimeridian: its west is greater than its east")
+	}
+	if b.Min[1] <= -90 || b.Max[1] >= 90 {
+		warnings = append(warnings, "the footprint holds a pole")
+	}
+	return e, warnings
 }
 
 // NativeOnGlobe gives a footprint in degrees, whose ring was led across the antimeridian or a pole, native values from -180
@@ -61,10 +68,10 @@ func west(lon float64) float64 {
 
 // unroll makes longitudes continuous along the ring. A ring that does not come back to its
 // longitude goes round a pole, and is led over it.
-func unroll(ring orb.Ring) (out orb.Ring, pole bool) {
-	out = slices.Clone(ring)
+func unroll(ring orb.Ring) orb.Ring {
+	out := slices.Clone(ring)
 	if len(ring) < 4 {
-		return out, false
+		return out
 	}
 	for i := 1; i < len(out); i++ {
 		for d := out[i][0] - out[i-1][0]; d > 180+1e-9; d = out[i][0] - out[i-1][0] {
@@ -76,21 +83,21 @@ func unroll(ring orb.Ring) (out orb.Ring, pole bool) {
 	}
 	last := out[len(out)-1]
 	if math.Abs(last[0]-out[0][0]) < 180 {
-		return out, false
+		return out
 	}
 	lat := 90.0
 	if out.Bound().Center()[1] < 0 {
 		lat = -90
 	}
-	return append(out, orb.Point{last[0], lat}, orb.Point{out[0][0], lat}, out[0]), true
+	return append(out, orb.Point{last[0], lat}, orb.Point{out[0][0], lat}, out[0])
 }
 
 // Around leads a ring of corners along the short way: where neighbours differ by more than 180 degrees it
 // crosses the antimeridian. One that goes round a pole is led over it. An edge around the whole earth stays.
-func Around(ring orb.Ring) (out orb.Ring, pole bool) {
+func Around(ring orb.Ring) orb.Ring {
 	for i := 1; i < len(ring); i++ {
 		if math.Abs(ring[i][0]-ring[i-1][0]) > 360-1e-9 {
-			return ring, false
+			return ring
 		}
 	}
 	return unroll(ring)

@@ -76,7 +76,7 @@ func TestPositionsArePROJs(t *testing.T) {
 			}
 			off := math.Inf(1)
 			for _, q := range []orb.Point{{x, y}, {y, x}} { // PROJ has the axes in the registry's order
-				if p := c.ToWGS84(q); Finite(p) {
+				if p := c.ToWGS84(q); Placed(p) {
 					off = math.Min(off, math.Max(math.Abs(math.Remainder(p[0]-points[i][0], 360)), math.Abs(p[1]-points[i][1])))
 				}
 			}

@@ -47,6 +47,7 @@ func ParseWKT(text string) (CRS, error) {
 	}
 	m, ok := root.model()
 	if !ok {
+		c.geographic = root.geographic() && degrees(root)
 		return c, nil
 	}
 	if c.Code == 0 {

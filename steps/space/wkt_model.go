@@ -37,7 +37,7 @@ func (n *node) model() (m model, ok bool) {
 	if m.datum, ok = n.datum(); !ok {
 		return m, false
 	}
-	if n.name == "GEOGCS" || n.name == "GEOGCRS" || n.name == "GEODCRS" {
+	if n.geographic() {
 		m.unit = 0
 		m.scale = 0
 		return m, degrees(n)
@@ -58,6 +58,10 @@ func (n *node) model() (m model, ok bool) {
 	m.parameters(n)
 	// The library divides by zero where the two parallels are one.
 	return m, method != conformal && method != albers || math.Abs(m.lat1+m.lat2) > 1e-9 && (method == albers || m.lat1 != m.lat2)
+}
+
+func (n *node) geographic() bool {
+	return n.name == "GEOGCS" || n.name == "GEOGCRS" || n.name == "GEODCRS"
 }
 
 func (m *model) parameters(n *node) {
