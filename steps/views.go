@@ -46,8 +46,7 @@ func drawViews(ctx context.Context, c *Call) (Result, error) {
 		if tried == viewTries {
 			break
 		}
-		path := tree.At(f.Path)
-		answer, err := drawFile(ctx, w, c, path, f.Path)
+		answer, err := drawFile(ctx, w, c, tree, f)
 		var refused *decoder.Refused
 		switch {
 		case errors.As(err, &refused):
@@ -56,6 +55,9 @@ func drawViews(ctx context.Context, c *Call) (Result, error) {
 			continue
 		case err != nil:
 			return Result{}, fmt.Errorf("draw %s: %w", layout.EncodePath(f.Path), err)
+		}
+		for _, text := range answer.Warnings {
+			c.logf("warning: %s: %s", layout.EncodePath(f.Path), text)
 		}
 		return c.putViews(answer, f.Path)
 	}
@@ -146,11 +148,14 @@ func drawable(tree *files.Tree) []files.Entry {
 }
 
 // drawFile draws one file; a PDF and a video by a program, where it is there.
-func drawFile(ctx context.Context, w *decoder.Worker, c *Call, path, name string) (*views.Answer, error) {
+func drawFile(ctx context.Context, w *decoder.Worker, c *Call, tree *files.Tree, f files.Entry) (*views.Answer, error) {
 	a := &views.Answer{}
-	q := views.Request{Path: layout.EncodePath(path), Name: filepath.Base(name)}
-	if !views.Draws(name) {
-		page, err := c.byProgram(ctx, path, name)
+	q := views.Request{Path: layout.EncodePath(tree.At(f.Path)), Name: filepath.Base(f.Path)}
+	if prj, ok := sideCars(tree, []files.Entry{f})[f.Path][".prj"]; ok {
+		q.Prj = layout.EncodePath(tree.At(prj))
+	}
+	if !views.Draws(f.Path) {
+		page, err := c.byProgram(ctx, tree.At(f.Path), f.Path)
 		if err != nil {
 			return nil, err
 		}

@@ -3,10 +3,12 @@ package steps
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"image"
 	"image/jpeg"
 	"image/png"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +16,7 @@ import (
 	"testing"
 
 	"bagpipe/layout"
+	"bagpipe/steps/space"
 	"bagpipe/testdata/sample"
 )
 
@@ -163,4 +166,33 @@ func pagePDF() []byte {
 	draw := "50 50 100 100 re f"
 	return sample.PDF("", "<</Type/Catalog/Pages 2 0 R>>", "<</Type/Pages/Kids[3 0 R]/Count 1>>",
 		"<</Type/Page/Parent 2 0 R/MediaBox[0 0 400 200]/Resources<<>>/Contents 4 0 R>>", fmt.Sprintf("<</Length %d>>\nstream\n%s\nendstream", len(draw), draw))
+}
+
+// A .prj beside shapes decides how they are drawn, whatever the case of its name; what is guessed is told.
+func TestViewsOfShapesByTheirSystem(t *testing.T) {
+	shapes := func(x float64) []byte {
+		var b []byte
+		for _, v := range []float64{x, 0} {
+			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+		}
+		return append(binary.LittleEndian.AppendUint32(binary.BigEndian.AppendUint32([]byte{0, 0, 0, 1}, 10), 1), b...)
+	}
+	for prj, says := range map[string]string{"": "warning: a.shp: no .prj: the shapes are taken for degrees", space.FromEPSG(32633).WKT: ""} {
+		dir := t.TempDir()
+		data := append(append([]byte{0, 0, 0x27, 0x0a}, make([]byte, 96)...), append(shapes(-179), shapes(179)...)...)
+		if err := os.WriteFile(filepath.Join(dir, "a.shp"), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if prj != "" {
+			if err := os.WriteFile(filepath.Join(dir, "A.PRJ"), []byte(prj), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var log strings.Builder
+		call := &Call{Item: "3fa9c0d2e1b7a45", Step: "views"}
+		call.Content, call.Scratch, call.Log = dir, t.TempDir(), &log
+		if _, err := drawViews(t.Context(), call); err != nil || says == "" && log.Len() > 0 || !strings.Contains(log.String(), says) {
+			t.Errorf("%.20q: %v, says %q", prj, err, log.String())
+		}
+	}
 }

@@ -182,15 +182,7 @@ const maxSideCar = 16 << 20
 // systemBeside reads the reference system from a .prj or an .aux.xml.
 func systemBeside(q Request) (space.CRS, error) {
 	if path, ok := q.Beside[".prj"]; ok {
-		data, err := smallFile(path, 64<<10)
-		if err != nil {
-			return space.CRS{}, fmt.Errorf(".prj: %w", err)
-		}
-		c, err := space.ParseWKT(string(data))
-		if err != nil {
-			return c, fmt.Errorf(".prj: %w", err)
-		}
-		return c, nil
+		return System(path)
 	}
 	for ending, path := range q.Beside {
 		if !strings.HasSuffix(ending, ".aux.xml") {
@@ -205,4 +197,17 @@ func systemBeside(q Request) (space.CRS, error) {
 		}
 	}
 	return space.CRS{}, nil
+}
+
+// System reads the reference system of a .prj.
+func System(path string) (space.CRS, error) {
+	data, err := smallFile(path, 64<<10)
+	if err != nil {
+		return space.CRS{}, fmt.Errorf(".prj: %w", err)
+	}
+	c, err := space.ParseWKT(string(data))
+	if err != nil {
+		return c, fmt.Errorf(".prj: %w", err)
+	}
+	return c, nil
 }

@@ -22,16 +22,18 @@ const (
 	Browse = 1024
 )
 
-// Request names a file to draw.
+// Request names a file to draw and, of shapes, the .prj beside it; "": there is none.
 type Request struct {
 	Path string `json:"path"`
 	Name string `json:"name"`
+	Prj  string `json:"prj,omitempty"`
 }
 
-// Answer holds two JPEGs.
+// Answer holds two JPEGs, and what is doubtful about them.
 type Answer struct {
-	Thumb  []byte `json:"thumb"`
-	Browse []byte `json:"browse"`
+	Thumb    []byte   `json:"thumb"`
+	Browse   []byte   `json:"browse"`
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // Draws reports whether files of that name can be drawn.
@@ -51,11 +53,12 @@ func Draw(q Request) (*Answer, error) {
 	}
 	defer f.Close()
 	var picture image.Image
+	var warnings []string
 	switch describe.KindOf(q.Name) {
 	case describe.Raster:
 		picture, err = drawTIFF(f)
 	case describe.Vector:
-		picture, err = drawShapes(q.Path)
+		picture, warnings, err = drawShapes(q)
 	case describe.Image:
 		picture, err = decodeImage(f)
 	default:
@@ -64,7 +67,11 @@ func Draw(q Request) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(picture)
+	a, err := encode(picture)
+	if err == nil {
+		a.Warnings = warnings
+	}
+	return a, err
 }
 
 // encode scales a picture down to the two sizes.
@@ -113,6 +120,9 @@ func NewWork() (decoder.Work, error) {
 		err := json.Unmarshal(request, &q)
 		if err == nil {
 			q.Path, err = layout.DecodePath(q.Path)
+		}
+		if err == nil {
+			q.Prj, err = layout.DecodePath(q.Prj)
 		}
 		if err != nil {
 			return nil, err

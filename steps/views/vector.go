@@ -2,6 +2,7 @@ package views
 
 import (
 	"errors"
+	"fmt"
 	"image"
 	"image/color"
 	"math"
@@ -13,21 +14,28 @@ import (
 	"golang.org/x/image/draw"
 )
 
-// drawShapes draws the outlines of a shapefile, north up. What looks like degrees, on both sides of the antimeridian, is drawn
-// across it where that is the narrower way.
-func drawShapes(path string) (image.Image, error) {
+// drawShapes draws the outlines of a shapefile, north up. Degrees on both sides of the antimeridian are drawn across it where that
+// is the narrower way. Whether they are degrees the .prj says; without one that can be read they are what looks like degrees.
+func drawShapes(q Request) (_ image.Image, warnings []string, err error) {
+	path := q.Path
 	west, south, east, north := math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)
 	var sides space.Sides
-	err := describe.Lines(path, func(line [][2]float64) {
+	err = describe.Lines(path, func(line [][2]float64) {
 		for _, p := range line {
 			west, south, east, north = math.Min(west, p[0]), math.Min(south, p[1]), math.Max(east, p[0]), math.Max(north, p[1])
 		}
 		sides.Add(bound(line))
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	degrees := west >= -180 && east <= 180 && south >= -90 && north <= 90
+	if degrees && sides.Across() {
+		var guess string
+		if degrees, guess = inDegrees(q.Prj); guess != "" {
+			warnings = append(warnings, guess)
+		}
+	}
 	lines := func(visit func(line [][2]float64)) error { return describe.Lines(path, visit) }
 	if degrees && sides.Across() {
 		west, east = sides.WestEast()
@@ -42,7 +50,7 @@ func drawShapes(path string) (image.Image, error) {
 		}
 	}
 	if !(west <= east && south <= north) || math.IsInf(east-west, 0) || math.IsInf(north-south, 0) {
-		return nil, errors.New("shapefile: there is nothing to draw")
+		return nil, nil, errors.New("shapefile: there is nothing to draw")
 	}
 	const margin = 8
 	size := math.Max(math.Max(east-west, north-south), 1e-9)
@@ -64,7 +72,19 @@ func drawShapes(path string) (image.Image, error) {
 			x0, y0 = x, y
 		}
 	})
-	return out, err
+	return out, warnings, err
+}
+
+// inDegrees reports whether the .prj of shapes that may be degrees says so, or warns that this is a guess.
+func inDegrees(prj string) (is bool, guess string) {
+	if prj == "" {
+		return true, "no .prj: the shapes are taken for degrees, and drawn across the antimeridian"
+	}
+	crs, err := describe.System(prj)
+	if err != nil {
+		return true, fmt.Sprintf("%v: the shapes are taken for degrees, and drawn across the antimeridian", err)
+	}
+	return crs.Geographic(), ""
 }
 
 func bound(line [][2]float64) orb.Bound {

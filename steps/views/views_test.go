@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"bagpipe/steps/raster"
+	"bagpipe/steps/space"
 
 	"github.com/jonas-p/go-shp"
 )
@@ -242,6 +243,8 @@ func FuzzDraw(f *testing.F) {
 
 // Shapes on both sides of the antimeridian are drawn across it, as they would be elsewhere; others as they lie.
 func TestShapesAcrossTheAntimeridian(t *testing.T) {
+	prj := ""
+	var warnings []string
 	drawn := func(parts ...[2]float64) image.Point {
 		t.Helper()
 		file := filepath.Join(t.TempDir(), "a.shp")
@@ -253,7 +256,12 @@ func TestShapesAcrossTheAntimeridian(t *testing.T) {
 			w.Write((*shp.Polygon)(shp.NewPolyLine([][]shp.Point{{{X: p[0], Y: -19}, {X: p[0], Y: -10}, {X: p[1], Y: -10}, {X: p[1], Y: -19}, {X: p[0], Y: -19}}})))
 		}
 		w.Close()
-		img, err := drawShapes(file)
+		q := Request{Path: file, Name: "a.shp"}
+		if prj != "" {
+			q.Prj = write(t, "a.prj", []byte(prj))
+		}
+		var img image.Image
+		img, warnings, err = drawShapes(q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -262,7 +270,24 @@ func TestShapesAcrossTheAntimeridian(t *testing.T) {
 	if across, elsewhere := drawn([2]float64{175, 180}, [2]float64{-180, -176}), drawn([2]float64{15, 20}, [2]float64{20, 24}); across != elsewhere {
 		t.Errorf("%v, not %v", across, elsewhere)
 	}
-	if wide := drawn([2]float64{-170, -20}, [2]float64{40, 170}); wide.Y > 100 {
-		t.Errorf("%v", wide)
+	if wide := drawn([2]float64{-170, -20}, [2]float64{40, 170}); wide.Y > 100 || warnings != nil {
+		t.Errorf("%v, %q", wide, warnings)
+	}
+	// Whether they are degrees their .prj says, and is guessed without one.
+	for text, c := range map[string]struct {
+		across bool
+		says   string
+	}{
+		"":                                   {true, "no .prj: the shapes are taken for degrees, and drawn across the antimeridian"},
+		"PROJCS[":                            {true, ".prj: reference system: at byte 7: expected , or ]: the shapes are taken for degrees, and drawn across the antimeridian"},
+		space.FromEPSG(4326).WKT:             {true, ""},
+		space.FromEPSG(32633).WKT:            {false, ""},
+		`LOCAL_CS["a building",UNIT["m",1]]`: {false, ""},
+		`GEOGCS["Mars",DATUM["Mars",SPHEROID["Mars",3396190,169.9]],PRIMEM["Reference",0],UNIT["degree",0.0174532925199433]]`: {true, ""},
+	} {
+		prj = text
+		if size := drawn([2]float64{175, 180}, [2]float64{-180, -176}); (size.Y > 100) != c.across || strings.Join(warnings, "; ") != c.says {
+			t.Errorf("%.30q: %v, says %q", text, size, warnings)
+		}
 	}
 }
