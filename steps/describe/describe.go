@@ -2,6 +2,7 @@ package describe
 
 import (
 	"fmt"
+	"math"
 	"path"
 	"strings"
 	"time"
@@ -58,6 +59,10 @@ func say(to map[string]any, key string, value any) {
 		}
 	case int:
 		if v != 0 {
+			to[key] = v
+		}
+	case float64: // JSON has but numbers
+		if !math.IsNaN(v) && !math.IsInf(v, 0) {
 			to[key] = v
 		}
 	default:

@@ -52,7 +52,7 @@ func readImage(q Request, facts *Facts) error {
 	var width, height int
 	var flaws []error
 	for _, source := range []imagemeta.Source{imagemeta.CONFIG, imagemeta.EXIF, imagemeta.IPTC, imagemeta.XMP} { // what is wrong with one says nothing of the others
-		result, err := imagemeta.Decode(imagemeta.Options{R: io.NewSectionReader(f, 0, size), ImageFormat: imageFormats[ending], Sources: source, Timeout: 30 * time.Second,
+		result, err := tagsOf(f, size, imagemeta.Options{ImageFormat: imageFormats[ending], Sources: source, Timeout: 30 * time.Second,
 			ShouldHandleTag: func(imagemeta.TagInfo) bool { return true },
 			HandleTag:       func(t imagemeta.TagInfo) error { tags.Add(t); return nil }})
 		if source == imagemeta.CONFIG {
@@ -69,6 +69,9 @@ func readImage(q Request, facts *Facts) error {
 	}
 	for _, err := range flaws {
 		facts.warn("%v", err)
+	}
+	if _, more := tags.XMP()["HasExtendedXMP"]; more {
+		facts.warn("XMP: it goes on beyond its first part, which alone is read")
 	}
 	for _, group := range []map[string]imagemeta.TagInfo{tags.IPTC(), tags.XMP(), tags.EXIF()} {
 		for _, name := range slices.Sorted(maps.Keys(group)) {
@@ -99,7 +102,7 @@ func flaw(f io.ReaderAt, size int64, format imagemeta.ImageFormat, source imagem
 
 // xmpOf gives the XMP of a picture, and where in the file it stands; -1 where it is not there as it is.
 func xmpOf(f io.ReaderAt, size int64, format imagemeta.ImageFormat) (packet []byte, at int64) {
-	_, err := imagemeta.Decode(imagemeta.Options{R: io.NewSectionReader(f, 0, size), ImageFormat: format, Sources: imagemeta.XMP, Timeout: 30 * time.Second,
+	_, err := tagsOf(f, size, imagemeta.Options{ImageFormat: format, Sources: imagemeta.XMP, Timeout: 30 * time.Second,
 		HandleXMP: func(r io.Reader) (err error) { packet, err = io.ReadAll(io.LimitReader(r, maxSideCar)); return err }})
 	if err != nil || len(packet) == 0 {
 		return packet, -1

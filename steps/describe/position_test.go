@@ -2,10 +2,13 @@ package describe
 
 import (
 	"bytes"
+	"compress/zlib"
 	"encoding/binary"
 	"fmt"
 	"image"
 	"image/jpeg"
+	"image/png"
+	"io"
 	"math"
 	"strings"
 	"testing"
@@ -234,6 +237,53 @@ func TestBrokenParts(t *testing.T) {
 	f, err := write(t, "a.mov", string(box("ftyp", []byte("qt  \x00\x00\x02\x00qt  "), box("moov", box("mvhd", movie(1000, 2500)), box("udta", box("\xa9nam", []byte("\x00\x01\x00\x00T")))))))
 	if err != nil || f.Entity["seconds"] != 2.5 || len(f.Warnings) != 1 || !strings.HasPrefix(f.Warnings[0], "its tags are left out: invalid encoding") {
 		t.Errorf("a title of QuickTime: %+v, %v", f, err)
+	}
+}
+
+// XMP of a PNG is read, also deflated; what is longer than may be read is told of with its byte.
+func TestXMPOfPNG(t *testing.T) {
+	text := func(deflated bool, data string) string {
+		head := "XML:com.adobe.xmp\x00\x00\x00en\x00\x00"
+		if deflated {
+			var b bytes.Buffer
+			w := zlib.NewWriter(&b)
+			_, _ = io.WriteString(w, data)
+			_ = w.Close()
+			head, data = strings.Replace(head, "\x00\x00\x00", "\x00\x01\x00", 1), b.String()
+		}
+		return head + data
+	}
+	about := func(more string) string {
+		return `<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description rdf:about="" xmlns:photoshop="http://ns.adobe.com/photoshop/1.0/" xmlns:exif="http://ns.adobe.com/exif/1.0/" ` +
+			`photoshop:City="Hamburg" exif:GPSLatitude="53,33N" exif:GPSLongitude="10,0E"/></rdf:RDF>` + more + `</x:xmpmeta>`
+	}
+	var plain bytes.Buffer
+	if err := png.Encode(&plain, image.NewGray(image.Rect(0, 0, 4, 4))); err != nil {
+		t.Fatal(err)
+	}
+	const header = 33 // the signature and IHDR
+	for _, c := range []struct{ name, text, says string }{
+		{"plain", text(false, about("")), ""},
+		{"deflated", text(true, about(strings.Repeat(" ", 1<<20))), ""},
+		{"deflated, of 40 MB", text(true, about(strings.Repeat(" ", 40<<20))), "XMP: at byte 33: longer than the 10485660 bytes that are read; it is left out"},
+		{"long", text(false, about(strings.Repeat(" ", 11<<20))), "XMP: at byte 33: longer than"},
+		{"broken", text(false, "<x:xmpmeta>"), "XMP: at byte 76: "},
+		{"not deflated", text(true, "")[:24] + "nonsense", "XMP: at byte 33: zlib: invalid header"},
+	} {
+		data := plain.String()
+		chunk := binary.BigEndian.AppendUint32(nil, uint32(len(c.text)))
+		f, err := write(t, "a.png", data[:header]+string(chunk)+"iTXt"+c.text+"\x00\x00\x00\x00"+data[header:])
+		if err != nil || f.Entity["width"] != 4 || !strings.Contains(strings.Join(f.Warnings, "; "), c.says) {
+			t.Errorf("%s: %+v, %v, want %q", c.name, f, err, c.says)
+			continue
+		}
+		if known := f.Business["city"] == "Hamburg" && f.Space != nil; known != (c.says == "") || known && len(f.Warnings) > 0 {
+			t.Errorf("%s: %+v", c.name, f)
+		}
+	}
+	f, err := write(t, "a.jpg", string(jpegOf(t, xmpSegment(`xmlns:xmpNote="http://ns.adobe.com/xmp/note/" xmpNote:HasExtendedXMP="7A"`))))
+	if err != nil || strings.Join(f.Warnings, "; ") != "XMP: it goes on beyond its first part, which alone is read" {
+		t.Errorf("a JPEG's: %+v, %v", f, err)
 	}
 }
 

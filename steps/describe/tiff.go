@@ -70,8 +70,8 @@ func readTIFF(q Request, facts *Facts) error {
 	}
 	say(e, "overviews", overviews)
 	say(e, "pages", len(f.Pages)-overviews-1)
-	if p.Nodata != nil && !math.IsNaN(*p.Nodata) {
-		e["nodata"] = *p.Nodata
+	if p.Nodata != nil {
+		say(e, "nodata", *p.Nodata)
 	}
 	for key, text := range p.Texts {
 		if key == "dateTime" {

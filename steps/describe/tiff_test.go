@@ -2,6 +2,7 @@ package describe
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"math"
 	"os/exec"
 	"path/filepath"
@@ -140,6 +141,20 @@ func TestPicturesThatLieNowhere(t *testing.T) {
 		}
 		if f, err := write(t, "a.jpg", string(captioned(t)), "a.jgw", world); err != nil || f.Business["city"] != "Hamburg" || len(f.Warnings) != 1 {
 			t.Errorf("a picture with %q: %+v, %v", world, f, err)
+		}
+	}
+}
+
+// A nodata of infinity, which JSON cannot say, takes nothing else away.
+func TestNodataOfInfinity(t *testing.T) {
+	for text, want := range map[string]any{"inf": nil, "-inf": nil, "nan": nil, "-9": -9.0} {
+		f, err := write(t, "a.tif", "II*\x00\x08\x00\x00\x00\x05\x00"+"\x00\x01\x04\x00\x01\x00\x00\x00\x0a\x00\x00\x00"+"\x01\x01\x04\x00\x01\x00\x00\x00\x0a\x00\x00\x00"+
+			"\x11\x01\x04\x00\x01\x00\x00\x00\x08\x00\x00\x00"+"\x17\x01\x04\x00\x01\x00\x00\x00\x14\x00\x00\x00"+"\x81\xa4\x02\x00\x04\x00\x00\x00"+(text + "\x00\x00")[:4]+"\x00\x00\x00\x00")
+		if err != nil || f.Entity["nodata"] != want {
+			t.Errorf("%s: %+v, %v", text, f, err)
+		}
+		if _, err := json.Marshal(f); err != nil {
+			t.Errorf("%s: %v", text, err)
 		}
 	}
 }
