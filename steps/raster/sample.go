@@ -159,7 +159,7 @@ const mostTried = 5
 
 // try decompresses the first row of some of the written blocks, where their compression is read as a stream.
 func (s *sampler) try(written int64) error {
-	if !slices.Contains([]int{5, 8, 32946, 32773, 50000}, s.p.Compression) || s.p.fillOrder == 2 {
+	if !slices.Contains([]int{5, 8, 32946, 32773, 50000}, s.p.Compression) {
 		return nil
 	}
 	if _, err := s.valueOf(); err != nil {

@@ -9,31 +9,49 @@ import (
 	"math/bits"
 
 	"github.com/klauspost/compress/zstd"
+	"golang.org/x/image/ccitt"
 	"golang.org/x/image/tiff/lzw"
 )
 
 // stream decompresses a block. What is not compressed can be skipped without reading.
 func (s *sampler) stream(r *io.SectionReader) (io.Reader, error) {
+	in := io.Reader(r)
 	if s.p.fillOrder == 2 {
-		return nil, fmt.Errorf("bits in the order from the right are not read")
+		in = &fromRight{r}
 	}
 	switch s.p.Compression {
 	case 1:
-		return r, nil
+		return in, nil
+	case 4:
+		if s.p.Bits != 1 || s.p.Bands != 1 {
+			return nil, fmt.Errorf("compression %s of %d bands of %d bits is not read", s.p.CompressionName(), s.p.Bands, s.p.Bits)
+		}
+		return ccitt.NewReader(in, ccitt.MSB, ccitt.Group4, int(s.p.BlockWidth), ccitt.AutoDetectHeight, &ccitt.Options{Invert: true}), nil
 	case 5:
-		return lzw.NewReader(r, lzw.MSB, 8), nil
+		return lzw.NewReader(in, lzw.MSB, 8), nil
 	case 8, 32946:
-		return zlib.NewReader(r)
+		return zlib.NewReader(in)
 	case 32773:
-		return &packBits{r: r}, nil
+		return &packBits{r: in}, nil
 	case 50000:
-		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxBlock))
+		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxBlock))
 		if err != nil {
 			return nil, err
 		}
 		return z.IOReadCloser(), nil
 	}
 	return nil, fmt.Errorf("compression %s is not read", s.p.CompressionName())
+}
+
+// fromRight turns the bits of each byte round, of files that count them from the right.
+type fromRight struct{ r io.Reader }
+
+func (f *fromRight) Read(p []byte) (int, error) {
+	n, err := f.r.Read(p)
+	for i, b := range p[:n] {
+		p[i] = bits.Reverse8(b)
+	}
+	return n, err
 }
 
 // valueOf gives what reads the n-th value of a row.
@@ -44,6 +62,8 @@ func (s *sampler) valueOf() (func(row []byte, n int64) float32, error) {
 		return func(b []byte, n int64) float32 { return math.Float32frombits(order.Uint32(b[4*n:])) }, nil
 	case kind == 3 && s.p.Bits == 64:
 		return func(b []byte, n int64) float32 { return float32(math.Float64frombits(order.Uint64(b[8*n:]))) }, nil
+	case kind == 3 && s.p.Bits == 16:
+		return func(b []byte, n int64) float32 { return half(order.Uint16(b[2*n:])) }, nil
 	case kind > 2 && kind != 4:
 	case s.p.Bits == 8 && signed:
 		return func(b []byte, n int64) float32 { return float32(int8(b[n])) }, nil
@@ -57,14 +77,36 @@ func (s *sampler) valueOf() (func(row []byte, n int64) float32, error) {
 		return func(b []byte, n int64) float32 { return float32(int32(order.Uint32(b[4*n:]))) }, nil
 	case s.p.Bits == 32:
 		return func(b []byte, n int64) float32 { return float32(order.Uint32(b[4*n:])) }, nil
-	case bits.OnesCount(uint(s.p.Bits)) == 1 && s.p.Bits < 8:
+	case s.p.Bits == 64 && signed:
+		return func(b []byte, n int64) float32 { return float32(int64(order.Uint64(b[8*n:]))) }, nil
+	case s.p.Bits == 64:
+		return func(b []byte, n int64) float32 { return float32(order.Uint64(b[8*n:])) }, nil
+	case s.p.Bits < 32 && !signed: // packed, whatever the order of bytes is
 		size := int64(s.p.Bits)
 		return func(b []byte, n int64) float32 {
-			bit := n * size
-			return float32(b[bit/8] >> (8 - size - bit%8) & (1<<size - 1))
+			var v uint64
+			for at := n * size / 8; at <= (n*size+size-1)/8; at++ {
+				v = v<<8 | uint64(b[at])
+			}
+			return float32(v >> (7 - (n*size+size-1)%8) & (1<<size - 1))
 		}, nil
 	}
 	return nil, fmt.Errorf("values of type %s are not read", s.p.Type())
+}
+
+// half is a floating point number of 16 bits (IEEE 754, binary16).
+func half(b uint16) float32 {
+	sign, exponent, fraction := 1-2*float64(b>>15), int(b>>10&31), float64(b&1023)/1024
+	switch exponent {
+	case 0:
+		return float32(sign * math.Ldexp(fraction, -14))
+	case 31:
+		if fraction > 0 {
+			return float32(math.NaN())
+		}
+		return float32(math.Inf(int(sign)))
+	}
+	return float32(sign * math.Ldexp(1+fraction, exponent-15))
 }
 
 // undo takes the prediction from a row of `of` bands.
@@ -81,6 +123,10 @@ func (s *sampler) undo(row []byte, of int) {
 	case s.p.Predictor == 2 && s.p.Bits == 32:
 		for i := 4 * of; i+3 < len(row); i += 4 {
 			order.PutUint32(row[i:], order.Uint32(row[i:])+order.Uint32(row[i-4*of:]))
+		}
+	case s.p.Predictor == 2 && s.p.Bits == 64:
+		for i := 8 * of; i+7 < len(row); i += 8 {
+			order.PutUint64(row[i:], order.Uint64(row[i:])+order.Uint64(row[i-8*of:]))
 		}
 	case s.p.Predictor == 3:
 		undoFloats(row, of, s.p.Bits/8, order)
@@ -108,7 +154,7 @@ func undoFloats(row []byte, of, size int, order binary.ByteOrder) {
 
 // packBits decompresses TIFF's run lengths.
 type packBits struct {
-	r       *io.SectionReader
+	r       io.Reader
 	literal int  // bytes to copy
 	repeat  int  // times to repeat b
 	b       byte // the byte that is repeated

@@ -26,6 +26,9 @@ func drawTIFF(f *os.File) (image.Image, error) {
 	if err != nil {
 		return nil, err
 	}
+	if name := map[int]string{6: "YCbCr", 8: "CIELab", 9: "ICCLab", 10: "ITULab"}[p.Photometric]; name != "" && p.Bands >= 3 && !decoded(p) {
+		return nil, fmt.Errorf("TIFF: colours of %s, compressed by %s, are not read", name, p.CompressionName())
+	}
 	bands := shown(p)
 	w, h := fit(p.Width, p.Height, Browse)
 	g, err := t.Sample(p, w, h, bands)
@@ -44,12 +47,13 @@ func shown(p *raster.Page) []int {
 	if p.Alpha && p.Bands > 1 {
 		colours--
 	}
-	decoded := p.Compression == 7 || p.Compression == 50001 // whose colours are in their order
 	var bands []int
 	switch {
 	case colours < 3:
 		bands = []int{0}
-	case p.Photometric == 2 || decoded || colours == 3:
+	case inks(p):
+		return []int{0, 1, 2, 3}
+	case p.Photometric == 2 || decoded(p) || colours == 3:
 		bands = []int{0, 1, 2}
 	default: // satellites count from blue
 		bands = []int{2, 1, 0}
@@ -60,11 +64,17 @@ func shown(p *raster.Page) []int {
 	return bands
 }
 
+// decoded reports whether blocks are pictures of their own, whose decoder gives red, green and blue.
+func decoded(p *raster.Page) bool { return p.Compression == 7 || p.Compression == 50001 }
+
+// inks reports whether a page's values are cyan, magenta, yellow and black.
+func inks(p *raster.Page) bool { return p.Photometric == 5 && p.Bands >= 4 && !decoded(p) }
+
 // colour makes a picture of sampled values.
 func colour(p *raster.Page, g *raster.Grid, palette [][3]uint8) image.Image {
 	n := len(g.Bands)
 	channels := n
-	if n == 2 || n == 4 {
+	if n == 2 || n == 4 && !inks(p) {
 		channels--
 	}
 	to := make([]func(float32) uint8, channels)
@@ -96,6 +106,8 @@ func colour(p *raster.Page, g *raster.Grid, palette [][3]uint8) image.Image {
 				grey = 255 - grey
 			}
 			c.R, c.G, c.B = grey, grey, grey
+		case channels == 4:
+			c.R, c.G, c.B = color.CMYKToRGB(to[0](v[0]), to[1](v[1]), to[2](v[2]), to[3](v[3]))
 		default:
 			c.R, c.G, c.B = to[0](v[0]), to[1](v[1]), to[2](v[2])
 		}
@@ -139,10 +151,10 @@ func isNodata(p *raster.Page, v float32) bool {
 // span gives the values that become black and white in a channel: of up to 8 bits the
 // type's, of more the 2nd and the 98th percentile.
 func span(p *raster.Page, g *raster.Grid, channel int) (low, high float64) {
-	if p.Bits <= 8 && p.Sample == 1 {
+	if p.Bits <= 8 && p.Sample == 1 || inks(p) && p.Bits <= 32 && p.Sample == 1 {
 		return 0, float64(uint64(1)<<p.Bits - 1)
 	}
-	if p.Compression == 7 || p.Compression == 50001 {
+	if decoded(p) {
 		return 0, 255
 	}
 	var values []float32
