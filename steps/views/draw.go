@@ -47,13 +47,24 @@ func Draws(name string) bool {
 
 // Draw draws a file.
 func Draw(q Request) (*Answer, error) {
-	f, err := os.Open(q.Path)
+	picture, warnings, err := pictureOf(q)
 	if err != nil {
 		return nil, err
 	}
+	a, err := encode(picture)
+	if err == nil {
+		a.Warnings = warnings
+	}
+	return a, err
+}
+
+// pictureOf draws a file at the size of the larger picture, or larger.
+func pictureOf(q Request) (picture image.Image, warnings []string, err error) {
+	f, err := os.Open(q.Path)
+	if err != nil {
+		return nil, nil, err
+	}
 	defer f.Close()
-	var picture image.Image
-	var warnings []string
 	switch describe.KindOf(q.Name) {
 	case describe.Raster:
 		picture, err = drawTIFF(f)
@@ -64,14 +75,7 @@ func Draw(q Request) (*Answer, error) {
 	default:
 		err = fmt.Errorf("%s is of no kind that is drawn", q.Name)
 	}
-	if err != nil {
-		return nil, err
-	}
-	a, err := encode(picture)
-	if err == nil {
-		a.Warnings = warnings
-	}
-	return a, err
+	return picture, warnings, err
 }
 
 // encode scales a picture down to the two sizes.

@@ -222,20 +222,49 @@ func TestTurned(t *testing.T) {
 	}
 }
 
+// FuzzDraw draws small pictures of every kind. Large ones, and JPEGs made of what is drawn, would take most of the time.
 func FuzzDraw(f *testing.F) {
-	f.Add("a.tif", tiff(20, 20, 16, "0", func(x, y int) uint16 { return uint16(x * y) }))
-	f.Add("a.png", []byte("\x89PNG\r\n"))
-	f.Add("a.shp", []byte("\x00\x00\x27\x0a"))
+	endings := []string{".tif", ".png", ".gif", ".jpg", ".webp", ".shp"}
+	grey := image.NewGray(image.Rect(0, 0, 9, 7))
+	for i, encode := range []func(io.Writer) error{
+		func(w io.Writer) error { return png.Encode(w, grey) },
+		func(w io.Writer) error { return gif.Encode(w, grey, nil) },
+		func(w io.Writer) error { return jpeg.Encode(w, grey, nil) },
+	} {
+		var b bytes.Buffer
+		if err := encode(&b); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(byte(i+1), b.Bytes(), "")
+	}
+	for _, bits := range []int{8, 16} {
+		plain := tiff(9, 7, bits, "0", func(x, y int) uint16 { return uint16(x * y) })
+		for _, compression := range []uint32{1, 4, 5, 7, 8, 32773, 50000, 50001} {
+			entry := []byte{3, 1, 4, 0, 1, 0, 0, 0}
+			f.Add(byte(0), bytes.Replace(plain, append(entry, 1, 0, 0, 0), binary.LittleEndian.AppendUint32(entry, compression), 1), "")
+		}
+	}
+	shape := append(append([]byte{0, 0, 0x27, 0x0a}, make([]byte, 96)...), 0, 0, 0, 1, 0, 0, 0, 10, 1, 0, 0, 0)
+	f.Add(byte(5), append(shape, make([]byte, 16)...), space.FromEPSG(4326).WKT)
 	dir := f.TempDir()
-	f.Fuzz(func(t *testing.T, name string, data []byte) {
-		if !Draws(name) || strings.ContainsAny(name, "/\x00") || len(name) > 100 {
+	f.Fuzz(func(t *testing.T, kind byte, data []byte, prj string) {
+		q := Request{Name: "a" + endings[int(kind)%len(endings)], Path: filepath.Join(dir, "fuzzed")}
+		if c, _, err := image.DecodeConfig(bytes.NewReader(data)); err == nil && c.Width*c.Height > 1<<14 {
 			return
 		}
-		path := filepath.Join(dir, "fuzzed"+filepath.Ext(name))
-		if err := os.WriteFile(path, data, 0o600); err != nil {
+		if p, err := raster.Open(bytes.NewReader(data), int64(len(data))); err == nil && p.Best(Browse).Width*p.Best(Browse).Height > 1<<14 {
+			return
+		}
+		if err := os.WriteFile(q.Path, data, 0o600); err != nil {
 			t.Skip(err)
 		}
-		if a, err := Draw(Request{Path: path, Name: name}); err == nil && (len(a.Thumb) == 0 || len(a.Browse) == 0) {
+		if prj != "" {
+			q.Prj = filepath.Join(dir, "prj")
+			if err := os.WriteFile(q.Prj, []byte(prj), 0o600); err != nil {
+				t.Skip(err)
+			}
+		}
+		if p, _, err := pictureOf(q); err == nil && p.Bounds().Empty() {
 			t.Error("drawn, and nothing is there")
 		}
 	})
