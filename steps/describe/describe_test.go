@@ -314,8 +314,16 @@ func TestBrokenFiles(t *testing.T) {
 		{"a.shp", header + "\x00\x00\x00\x01\x00\x00\x00\x16\x05\x00\x00\x00" + strings.Repeat("\x00", 32) + "\xff\xff\xff\x7f\xff\xff\xff\x7f", "2147483647 parts"},
 		{"a.mp4", "\x00\x00\x00\x04moov", "at byte 0: a box of 4 bytes"},
 		{"a.mp4", "\xff\x00\x00\x00moov", "a box of 4278190080 bytes"},
-		{"a.pdf", "%PDF-1.4\nnothing", "PDF"},
-		{"a.jpg", "nonsense", "picture"},
+		{"a.pdf", "%PDF-1.4\nnothing", "PDF: at byte 0: "},
+		{"a.pdf", "", "PDF: at byte 0: "},
+		{"a.pdf", strings.Replace(string(informedPDF()), "/Count 1", "/Count 9", 1), "PDF: at byte 9, in object 1 or what it leads to: "},
+		{"a.pdf", strings.Replace(string(informedPDF()), "/Root 1 0 R", "/Root 8 0 R", 1), "PDF: at byte 235: "},
+		{"a.jpg", "nonsense", "picture: at byte 0: no JPEG"},
+		{"a.xml", "", "XML: at byte 0: "},
+		{"a.xml", "none", "XML: at byte 4: "},
+		{"a.mp4", "", "MP4: at byte 0: neither sound, pictures nor tags"},
+		{"a.mp3", strings.Repeat("x", 500), "MP3: at byte 0: neither sound, pictures nor tags"},
+		{"a.flac", "fLaC", "FLAC: at byte 0: neither sound, pictures nor tags"},
 	} {
 		if f, err := write(t, c.name, c.data); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s %q: %+v, %v, want %q", c.name, c.data[:min(len(c.data), 20)], f, err, c.says)

@@ -2,6 +2,7 @@ package describe
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"path"
 	"strings"
@@ -49,6 +50,9 @@ func readMedia(q Request, facts *Facts) error {
 		size = min(size, maxTagsAt)
 	}
 	m, err := tag.ReadFrom(io.NewSectionReader(f, 0, size))
+	if known := len(facts.Entity) > 1; err != nil && !known {
+		return fmt.Errorf("%s: at byte 0: neither sound, pictures nor tags of such a file: %w", c.format, err)
+	}
 	if errors.Is(err, tag.ErrNoTagsFound) || errors.Is(err, io.EOF) && (c.format == "OGG" || c.format == "Opus") { // no packet of them to the end
 		return nil
 	}

@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -33,28 +36,36 @@ func readPDF(q Request, facts *Facts) error {
 	if _, err := f.ReadAt(end, size-int64(len(end))); err != nil && err != io.EOF {
 		return err
 	}
-	ctx, err := api.ReadAndValidate(f, conf)
+	ctx, err := api.ReadContext(f, conf)
+	at := tableOfPDF(end, size)
+	if err == nil {
+		err = api.ValidateContext(ctx)
+		at = suspect(ctx, at)
+	}
 	if errors.Is(err, pdfcpu.ErrWrongPassword) || errors.Is(err, pdfcpu.ErrUnknownEncryption) || err != nil && strings.Contains(err.Error(), "unsupported encryption") {
 		facts.Entity["encrypted"] = true
 		facts.warn("encrypted, so that only who has its password or key can read it; nothing else is known of it")
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("PDF: %w", err)
+		if strings.Contains(err.Error(), "no header") {
+			at = "byte 0"
+		}
+		return fmt.Errorf("PDF: at %s: %w", at, err)
 	}
 	if !bytes.Contains(end, []byte("startxref")) {
 		facts.warn("PDF: at byte %d: it ends without saying where its objects are, as one does that was cut off; what was found of it may lack some", size)
 	}
 	info, err := pdfcpu.Info(ctx, q.Name, nil, false)
 	if err != nil {
-		return fmt.Errorf("PDF: %w", err)
+		return fmt.Errorf("PDF: at %s: %w", at, err)
 	}
 	e, b := facts.Entity, facts.Business
 	say(e, "version", info.Version)
 	say(e, "pages", info.PageCount)
 	sizes, err := ctx.PageDims()
 	if err != nil {
-		return fmt.Errorf("PDF: %w", err)
+		return fmt.Errorf("PDF: at %s: %w", at, err)
 	}
 	if len(sizes) > 0 {
 		e["pageSize"] = fmt.Sprintf("%v × %v pt", math.Round(sizes[0].Width*100)/100, math.Round(sizes[0].Height*100)/100)
@@ -84,6 +95,47 @@ func readPDF(q Request, facts *Facts) error {
 	say(b, "created", pdfDate(informed(ctx, "CreationDate", info.CreationDate)))
 	sayAll(b, "keywords", keywords(ctx))
 	return nil
+}
+
+var startOfTable = regexp.MustCompile(`startxref\s+(\d{1,18})`)
+
+// tableOfPDF is where a reader of a PDF begins: where its end says that its table of objects is, or where it should say so.
+func tableOfPDF(end []byte, size int64) string {
+	all := startOfTable.FindAllSubmatchIndex(end, -1)
+	if len(all) == 0 {
+		return fmt.Sprintf("byte %d", size)
+	}
+	last := all[len(all)-1]
+	if at, err := strconv.ParseInt(string(end[last[2]:last[3]]), 10, 64); err == nil && at < size {
+		return fmt.Sprintf("byte %d", at)
+	}
+	return fmt.Sprintf("byte %d", size-int64(len(end))+int64(last[0]))
+}
+
+// suspect is the object of a PDF that pdfcpu, which knows no bytes of what it refuses, had not done with: one that it was checking,
+// else the catalog.
+func suspect(ctx *model.Context, table string) string {
+	at := table
+	if ctx.Root != nil {
+		at = objectOfPDF(ctx, ctx.Root.ObjectNumber.Value(), at)
+	}
+	for _, n := range slices.Sorted(maps.Keys(ctx.Table)) {
+		if e := ctx.Table[n]; e != nil && e.BeingValidated {
+			at = objectOfPDF(ctx, n, at)
+		}
+	}
+	return at
+}
+
+func objectOfPDF(ctx *model.Context, n int, otherwise string) string {
+	e := ctx.Table[n]
+	if e != nil && e.Compressed && e.ObjectStream != nil {
+		e = ctx.Table[*e.ObjectStream]
+	}
+	if e == nil || e.Offset == nil {
+		return otherwise
+	}
+	return fmt.Sprintf("byte %d, in object %d or what it leads to", *e.Offset, n)
 }
 
 // keywords are those of a PDF's information, then those of its XMP, each as the file has them: pdfcpu gives them as a map does.

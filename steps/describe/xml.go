@@ -51,10 +51,11 @@ func parseXML(path string) (*xmlquery.Node, error) {
 	}
 	doc, err := xmlquery.Parse(bytes.NewReader(data))
 	if err != nil {
-		if at, ok := brokenAt(data); ok {
-			return nil, fmt.Errorf("XML: at byte %d: %w", byteOf(at), err)
+		at, ok := brokenAt(data)
+		if !ok { // it ended without an element
+			at = len(data)
 		}
-		return nil, fmt.Errorf("XML: %w", err)
+		return nil, fmt.Errorf("XML: at byte %d: %w", byteOf(at), err)
 	}
 	return doc, nil
 }

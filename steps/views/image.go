@@ -18,18 +18,19 @@ import (
 // decodeImage decodes a picture, upright.
 func decodeImage(f *os.File) (image.Image, error) {
 	c, format, err := image.DecodeConfig(f)
-	if err == nil {
-		err = refuse(c)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("picture: %w", err)
+		return nil, fmt.Errorf("picture: at byte 0: %w", err)
+	}
+	if err := refuse(c); err != nil {
+		return nil, err
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
 	picture, _, err := image.Decode(f)
 	if err != nil {
-		return nil, fmt.Errorf("picture: %w", err)
+		read, _ := f.Seek(0, io.SeekCurrent) // decoders know no bytes, and read ahead
+		return nil, fmt.Errorf("picture: before byte %d: %w", read, err)
 	}
 	if format == "webp" {
 		picture = raster.FromVideo(picture)

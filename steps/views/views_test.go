@@ -201,11 +201,16 @@ func TestLargeAndLying(t *testing.T) {
 	if err := png.Encode(&small, image.NewGray(image.Rect(0, 0, 1, 1))); err != nil {
 		t.Fatal(err)
 	}
-	bomb := small.Bytes()
+	bomb := bytes.Clone(small.Bytes())
 	binary.BigEndian.PutUint32(bomb[16:], 100000)
 	binary.BigEndian.PutUint32(bomb[20:], 100000)
 	if _, err := Draw(Request{Path: write(t, "a.png", bomb), Name: "a.png"}); err == nil {
 		t.Error("10,000 megapixels were decoded")
+	}
+	for _, c := range []struct{ data, says string }{{"none", "picture: at byte 0: "}, {string(small.Bytes()[:40]), "picture: before byte "}} {
+		if _, err := Draw(Request{Path: write(t, "a.png", []byte(c.data)), Name: "a.png"}); err == nil || !strings.HasPrefix(err.Error(), c.says) {
+			t.Errorf("%q: %v, want %q", c.data, err, c.says)
+		}
 	}
 	if _, err := Draw(Request{Path: write(t, "a.tif", data[:300]), Name: "a.tif"}); err == nil {
 		t.Error("half a TIFF was drawn")
