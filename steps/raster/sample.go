@@ -39,6 +39,7 @@ type sampler struct {
 	offsets, counts []int64
 	columns, rows   []int64 // of the page, by those of the grid
 	across, down    int64   // blocks
+	row             []byte  // of the block that is read: tiles may be far wider than the page, and many
 }
 
 // Sample reads a page at width × height points, the nearest pixel of each, of some bands.
@@ -283,7 +284,10 @@ func (s *sampler) readRows(stream io.Reader, rowBytes int64, a area, bands []int
 	if err != nil {
 		return err
 	}
-	row := make([]byte, rowBytes)
+	if int64(len(s.row)) != rowBytes {
+		s.row = make([]byte, rowBytes)
+	}
+	row := s.row
 	next := int64(0) // the row that the stream is at
 	for y := a.top; y < a.end; y++ {
 		wanted := s.rows[y] - a.y

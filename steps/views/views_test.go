@@ -257,8 +257,10 @@ func FuzzDraw(f *testing.F) {
 		if c, _, err := image.DecodeConfig(bytes.NewReader(data)); err == nil && c.Width*c.Height > 1<<14 {
 			return
 		}
-		if p, err := raster.Open(bytes.NewReader(data), int64(len(data))); err == nil && p.Best(Browse).Width*p.Best(Browse).Height > 1<<14 {
-			return
+		if f, err := raster.Open(bytes.NewReader(data), int64(len(data))); err == nil {
+			if p := f.Best(Browse); p.Width*p.Height > 1<<14 || p.BlockWidth*p.BlockHeight*int64(p.Bands) > 1<<20 {
+				return
+			}
 		}
 		if err := os.WriteFile(q.Path, data, 0o600); err != nil {
 			t.Skip(err)
