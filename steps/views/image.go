@@ -15,8 +15,13 @@ import (
 	_ "golang.org/x/image/webp" // decodes
 )
 
-// decodeImage decodes a picture, upright.
+// decodeImage decodes a picture, upright. A TIFF by another name is drawn as one: what decodes TIFFs elsewhere in the program registers
+// itself with the standard library, and takes memory for as many bytes as they say they have.
 func decodeImage(f *os.File) (image.Image, error) {
+	var head [4]byte
+	if n, _ := f.ReadAt(head[:], 0); raster.IsTIFF(head[:n]) {
+		return drawTIFF(f)
+	}
 	c, format, err := image.DecodeConfig(f)
 	if err != nil {
 		return nil, fmt.Errorf("picture: at byte 0: %w", err)

@@ -217,6 +217,17 @@ func TestLargeAndLying(t *testing.T) {
 	}
 }
 
+// A TIFF by another name is drawn as a TIFF, and refused with its byte, not decoded by what else registers itself for TIFFs.
+func TestTIFFByAnotherName(t *testing.T) {
+	if p := look(t, write(t, "a.jpg", tiff(200, 100, 8, "", func(x, y int) uint16 { return uint16(x) }))); p == nil || p.Bounds() != image.Rect(0, 0, 200, 100) {
+		t.Errorf("%v", p)
+	}
+	far := "II*\x00\x86\x00\x00\xe0" + strings.Repeat("\xff", 300) // its directory is beyond 3 GiB
+	if _, err := Draw(Request{Path: write(t, "a.png", []byte(far)), Name: "a.png"}); err == nil || !strings.Contains(err.Error(), "TIFF: at byte 3758096518") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestTurned(t *testing.T) {
 	from := image.NewRGBA(image.Rect(0, 0, 3, 2))
 	from.SetRGBA(0, 0, color.RGBA{255, 0, 0, 255})
