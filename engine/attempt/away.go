@@ -248,18 +248,6 @@ func (a Abroad) Running(is func(layout.EngineID) bool) (refs []layout.AttemptRef
 // Own is this process as the performer.
 func (a Abroad) Own() Worker { return here(a.ledger) }
 
-// OnWorker is the key of an item's metadata that names the worker which is to do its placed steps.
-const OnWorker = "onWorker"
-
-// onWorker is what a manifest says of it; "": nothing.
-func onWorker(m layout.Manifest) layout.Name {
-	name, _ := m.Metadata[OnWorker].(string)
-	if _, err := layout.ParseName(name); err != nil {
-		return ""
-	}
-	return layout.Name(name)
-}
-
 // Target is the worker that is to do the placed steps of an item; "": any.
 func (a Abroad) Target(id layout.ItemID) layout.Name {
 	name, _, _ := a.look(id) // of an error the claim tells

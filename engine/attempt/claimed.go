@@ -38,6 +38,18 @@ type Worker struct {
 	Name layout.Name // of a worker; "": the performer is none
 }
 
+// OnWorker is the key of an item's metadata that names the worker which is to do its placed steps.
+const OnWorker = "onWorker"
+
+// onWorker is what a manifest says of it; "": nothing.
+func onWorker(m layout.Manifest) layout.Name {
+	name, _ := m.Metadata[OnWorker].(string)
+	if _, err := layout.ParseName(name); err != nil {
+		return ""
+	}
+	return layout.Name(name)
+}
+
 // here is this process as the performer.
 func here(l *ledger.Ledger) Worker {
 	return Worker{Engine: l.ID, Runner: l.Runner(), Version: l.Version}
