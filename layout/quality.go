@@ -83,6 +83,16 @@ type QualityCheck struct {
 // step is the step whose attempt made the check; "": it was not reached.
 func (c QualityCheck) step() string { return c.By[:max(strings.LastIndexByte(c.By, '.'), 0)] }
 
+// Maker is the step whose attempt made the check, and the attempt; "": it was not reached.
+func (c QualityCheck) Maker() (step string, key AttemptKey) {
+	step = c.step()
+	key, err := ParseAttemptKey(strings.TrimPrefix(c.By, step+"."))
+	if err != nil {
+		return "", AttemptKey{}
+	}
+	return step, key
+}
+
 // MadeBy reports whether a step of a workflow made the check; of an older record that names no workflow, of any.
 func (c QualityCheck) MadeBy(workflow, step string) bool {
 	return c.step() == step && (c.Workflow == "" || c.Workflow == workflow)
@@ -136,10 +146,16 @@ func (q *Quality) Note(id string, c QualityCheck) {
 	if q.Checks == nil {
 		q.Checks = map[string]QualityCheck{}
 	}
-	if len(c.Text) > mostCheckText {
-		c.Text = strings.ToValidUTF8(c.Text[:mostCheckText], "") + "…"
-	}
+	c.Text = QualityText(c.Text)
 	q.Checks[id] = c
+}
+
+// QualityText is the text of a check as it is recorded.
+func QualityText(s string) string {
+	if len(s) > mostCheckText {
+		return strings.ToValidUTF8(s[:mostCheckText], "") + "…"
+	}
+	return s
 }
 
 // ForgetRules takes back what rules asked for, and what a step told, and reports whether there was anything.

@@ -39,7 +39,16 @@ func (ac *Acts) Decide(ctx context.Context, ref ledger.StepRef, to state.Status,
 		}
 		return state.Decide{Workflow: workflow, Step: ref.Step, Attempt: rec.Execution.NextKey(ref.Step, ac.ledger.ID), State: to,
 			At: ac.ledger.Now(), By: ac.who.Agent, Message: ledger.Clip(ledger.Printable(why), ledger.MaxMessage), Milestones: milestones}, nil
-	}, nil)
+	}, noteQuality)
+}
+
+// noteQuality takes the decision into the item's quality, where the failure that it is of stands.
+func noteQuality(rec *ledger.Record, files map[string][]byte) error {
+	q, err := ledger.ReadQuality(rec.At, rec.Execution.Item)
+	if err != nil || q == nil || !ledger.NoteDecisions(q, rec.Execution) {
+		return err
+	}
+	return ledger.PutQuality(*q, rec.Committed.Manifest, files)
 }
 
 // Retry lets a failed step be tried again.

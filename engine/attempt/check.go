@@ -240,8 +240,9 @@ func (a qualities) note(c *claimed, done bool, broken string) func(*ledger.Recor
 		if robot == "quality" && (done || len(c.checks) > 0 || broken != "") { // it tells all that the rules ask for now
 			forgot = q.ForgetRules(c.workflow(), string(c.Step))
 		}
+		decided := ledger.NoteDecisions(&q, rec.Execution) // that came by a push
 		mended := done && c.toldOfItself(q)
-		if !forgot && len(c.checks) == 0 && !mended && (broken == "" || len(asked) == 0 && was == nil) {
+		if !forgot && !decided && len(c.checks) == 0 && !mended && (broken == "" || len(asked) == 0 && was == nil) {
 			return nil
 		}
 		if was == nil {
@@ -256,7 +257,7 @@ func (a qualities) note(c *claimed, done bool, broken string) func(*ledger.Recor
 			}
 		}
 		c.noteIn(&q, robot, broken, mended, a.ledger)
-		return putQuality(q, manifest, files)
+		return ledger.PutQuality(q, manifest, files)
 	}
 }
 
@@ -335,26 +336,10 @@ func (a qualities) noteFailed(q *layout.Quality, rec *ledger.Record, now layout.
 	return nil
 }
 
-// putQuality adds quality.json and its summary in the manifest to a change.
-func putQuality(q layout.Quality, manifest []byte, files map[string][]byte) error {
-	m, err := layout.DecodeManifest(manifest)
-	if err != nil {
-		return err
-	}
-	summary := q.Reckon()
-	m.Quality = &summary
-	dir := layout.ItemDir(q.Item) + "/"
-	if files[dir+layout.ManifestJSON], err = m.Encode(manifest); err != nil {
-		return err
-	}
-	files[dir+layout.QualityJSON], err = q.Encode()
-	return err
-}
-
-// contentText is why a step failed for the content; "" where it failed for anything else.
+// contentText is why a step failed for the content, as its attempt says it; "" where it failed for anything else.
 func contentText(err error) string {
 	if steps.KindOf(err) != steps.Content {
 		return ""
 	}
-	return strings.TrimSpace(err.Error())
+	return ledger.Clip(ledger.Printable(err.Error()), ledger.MaxMessage)
 }

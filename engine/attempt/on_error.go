@@ -64,7 +64,7 @@ func (w *Work) askOnError(ctx context.Context) error {
 		return nil
 	}
 	who := w.attempt.robot(w.a.ledger)
-	who.Agent = fmt.Sprintf("onError of %s <%s>", ref.Step, who.Author.Email)
+	who.Agent = fmt.Sprintf(state.OnErrorBy+"%s <%s>", ref.Step, who.Author.Email)
 	message := ledger.Clip(ledger.Printable("passed over by onError: "+cmp.Or(why, "continue")), ledger.MaxMessage)
 	_, err = w.a.ledger.Step(ctx, ref.Item, ref.Workflow, who, message, func(rec *ledger.Record) (state.Event, error) {
 		return state.Decide{Workflow: ref.Workflow, Step: ref.Step, Attempt: rec.Execution.NextKey(ref.Step, w.a.ledger.ID), State: state.Skipped,

@@ -303,7 +303,7 @@ func (c *committed) records(id layout.ItemID) (before, now ledger.Records, err e
 func (c *committed) described(id layout.ItemID, before, now ledger.Records, h happened, plans state.Plans) {
 	same := string(before.Manifest) == string(now.Manifest) && string(before.Inventory) == string(now.Inventory)
 	switch h.event.(type) {
-	case state.Start, state.End:
+	case state.Start, state.End, state.Decide:
 	default:
 		if !same {
 			c.find(Event, id, "it describes the item anew, which no event of its kind does")
@@ -327,7 +327,8 @@ func (c *committed) described(id layout.ItemID, before, now ledger.Records, h ha
 		c.find(Inventory, id, "the inventory is not the one whose digest the manifest names")
 	}
 	if _, started := h.event.(state.Start); !started {
-		if err := onlyResult(before.Manifest, now.Manifest, c.now); err != nil {
+		_, decided := h.event.(state.Decide)
+		if err := onlyResult(before.Manifest, now.Manifest, c.now, decided); err != nil {
 			c.find(Event, id, err.Error())
 		}
 	}

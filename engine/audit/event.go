@@ -252,9 +252,12 @@ func again(d difference, x, y *state.Execution, plan *state.Definition) state.Ev
 }
 
 // onlyResult holds a manifest to what the end of a step makes of the one before: another
-// metadata, another inventory, and the quality that quality.json at now comes to.
-func onlyResult(before, manifest []byte, now gitstore.Reader) error {
+// metadata, another inventory, and the quality that quality.json at now comes to; a person's decision makes the latter alone.
+func onlyResult(before, manifest []byte, now gitstore.Reader, decided bool) error {
 	more := errors.New("it changes more of the manifest than metadata, the inventory and quality")
+	if decided {
+		more = errors.New("it changes more of the manifest than quality")
+	}
 	was, errA := layout.DecodeManifest(before)
 	is, errB := layout.DecodeManifest(manifest)
 	if errA != nil || errB != nil {
@@ -266,7 +269,9 @@ func onlyResult(before, manifest []byte, now gitstore.Reader) error {
 			return errors.New("the quality in the manifest is not that of " + layout.QualityJSON)
 		}
 	}
-	was.Metadata, was.Inventory, was.Quality = is.Metadata, is.Inventory, is.Quality
+	if was.Quality = is.Quality; !decided {
+		was.Metadata, was.Inventory = is.Metadata, is.Inventory
+	}
 	if want, err := was.Encode(before); err != nil || !bytes.Equal(want, manifest) {
 		return more
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 
 	"bagpipe/engine/gitstore"
@@ -53,10 +54,10 @@ func untrueBeside(at func(gitstore.Hash) (gitstore.View, error), commit gitstore
 }
 
 // untrueQuality says what a commit that changed quality.json from was to is did that no engine does: it changes with a robot's
-// end alone, and goes with the version. What could not be used before may go.
+// end, by a person's decision as ledger.NoteDecisions has it, and goes with the version. What could not be used before may go.
 func untrueQuality(id layout.ItemID, before, now ledger.Records, was, is []byte) string {
 	q, err := layout.DecodeQuality(is)
-	_, unusable := layout.DecodeQuality(was)
+	noted, unusable := layout.DecodeQuality(was)
 	switch {
 	case was != nil && unusable != nil:
 		return ""
@@ -70,6 +71,12 @@ func untrueQuality(id layout.ItemID, before, now ledger.Records, was, is []byte)
 	if errX != nil || errY != nil || state.Ended(x, y) {
 		return ""
 	}
+	if was != nil && is != nil && state.Decided(x, y) && ledger.NoteDecisions(&noted, y) {
+		noted.Reckon()
+		if want, err := noted.Encode(); err == nil && bytes.Equal(want, is) {
+			return ""
+		}
+	}
 	if is != nil {
 		return "changed " + layout.QualityJSON
 	}
@@ -79,6 +86,26 @@ func untrueQuality(id layout.ItemID, before, now ledger.Records, was, is []byte)
 		return ""
 	}
 	return "removed " + layout.QualityJSON
+}
+
+// untrueSummary gives the manifest with the quality it had, where a commit with a person's decision has it sum up no
+// quality.json; nil: it is in order, or for others to judge.
+func untrueSummary(view gitstore.Reader, id layout.ItemID, before, now ledger.Records) ([]byte, error) {
+	if bytes.Equal(before.Manifest, now.Manifest) {
+		return nil, nil
+	}
+	x, errX := state.Decode(before.Execution)
+	y, errY := state.Decode(now.Execution)
+	m, errM := layout.DecodeManifest(before.Manifest)
+	n, errN := layout.DecodeManifest(now.Manifest)
+	if errX != nil || errY != nil || errM != nil || errN != nil || reflect.DeepEqual(m.Quality, n.Quality) || state.Ended(x, y) || !state.Decided(x, y) {
+		return nil, nil //nolint:nilerr // others judge what cannot be read
+	}
+	if q, err := ledger.ReadQuality(view, id); err != nil || q != nil && n.Quality != nil && reflect.DeepEqual(q.Reckon(), *n.Quality) {
+		return nil, err
+	}
+	n.Quality = m.Quality
+	return n.Encode(now.Manifest)
 }
 
 // LeadsTo reports whether the commit in which an item's records last stood leads to another.

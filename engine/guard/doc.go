@@ -17,7 +17,8 @@
 //   - delivery.json, but in a merge, by whether it can be read, and by ledger.UntrueDelivery: what a
 //     target holds changes by an engine that said before that it is at it;
 //   - quality.json, but in a merge, by whether it can be read and is the item's, and with the summary in the manifest by
-//     the end of a robot's attempt in the same commit: nothing else changes it, but for a new version, which begins without;
+//     the end of a robot's attempt in the same commit, or a person's decision (ledger.NoteDecisions): nothing else changes it,
+//     but for a new version, which begins without;
 //   - a pinned definition by the digest that is its name;
 //   - a retired item by the records that last stood: they are those it had, in a commit that
 //     leads there, and finished. Who takes its line away removes the item.

@@ -128,7 +128,7 @@ func mendManifest(before, now ledger.Records, x, is *state.Execution, plans stat
 	if errA == nil && errB == nil && m.Version != was.Version && computed(x, plans) && (state.NewVersion(x, is, was, m) || state.Attached(x, is, was, m)) {
 		return state.MendVersion(before.Manifest, now.Manifest)
 	}
-	return state.MendManifest(before.Manifest, now.Manifest, renewed, state.Ended(x, is))
+	return state.MendManifest(before.Manifest, now.Manifest, renewed, state.Ended(x, is) || state.Decided(x, is))
 }
 
 // computed computes the statuses of a record; false: some definition is not there.

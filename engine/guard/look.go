@@ -104,6 +104,15 @@ func (x *looker) look(ctx context.Context, c gitstore.Commit, main gitstore.Hash
 			return l, err
 		}
 		l.what, l.untrue = append(l.what, untrue.what...), len(untrue.what) > 0
+		if len(l.what) == 0 {
+			as, err := untrueSummary(view, id, l.before, l.now)
+			if err != nil {
+				return l, err
+			}
+			if as != nil {
+				l.mended.Manifest, l.what = as, []string{"changed quality in " + layout.ManifestJSON}
+			}
+		}
 	}
 	unfounded, err := disposals(ctx, x.g.ledger, view, id, l.before, &l.mended, plans)
 	if err != nil {

@@ -41,6 +41,22 @@ type Retry struct {
 	Text     string
 }
 
+// OnErrorBy begins the name of who passes a failed step over by its onError: no person.
+const OnErrorBy = "onError of "
+
+// ByPerson reports whether a person decided what an attempt says.
+func (a *Attempt) ByPerson() bool {
+	return a.Runner == "" && strings.Contains(a.By, "<") && !strings.HasPrefix(a.By, OnErrorBy)
+}
+
+// Decided reports whether a person decided of a step since before.
+func Decided(before, now *Execution) bool {
+	return now.any(func(workflow string, step layout.Name, k layout.AttemptKey, a Attempt) bool {
+		_, there := before.attempt(workflow, step, k)
+		return !there && a.ByPerson()
+	})
+}
+
 func (e Decide) apply(x *Execution, d *Definition) (Transition, error) {
 	event := map[Status]string{Completed: "complete", Skipped: "skip", Failed: "fail"}[e.State]
 	s, i, err := x.locate(event, e.Workflow, e.Step, d)
