@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	asking "bagpipe/engine/condition"
 	"bagpipe/layout"
 	"bagpipe/steps/raster"
 
@@ -124,7 +125,7 @@ func (f *facts) quality(ctx context.Context, one *Check, s Subject) (why string)
 
 // value asks for what stands in the manifest.
 func (one *Check) value(manifest []byte) (why string) {
-	v := gjson.GetBytes(manifest, one.Path)
+	v := gjson.GetBytes(manifest, asking.Lead(one.Path))
 	if !v.Exists() {
 		v = gjson.GetBytes(manifest, "metadata."+one.Path)
 	}

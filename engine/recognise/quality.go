@@ -87,6 +87,11 @@ func (c *checker) qualityCheck(one *Check, at string) (err error) {
 	case (one.After != nil || one.Before != nil) && one.Path == "":
 		return f.Errorf(at, "after: and before: are of path")
 	}
+	if one.Path == "quality" || strings.HasPrefix(one.Path, "quality.") {
+		if err := asking.CheckPath(one.Path); err != nil {
+			return f.Errorf(at+".path", "%v; what the metadata says lies below metadata.quality", err)
+		}
+	}
 	if one.Regexp != "" {
 		if one.regexp, err = regexp.Compile(one.Regexp); err != nil {
 			return f.Errorf(at+".regexp", "%v", err)
