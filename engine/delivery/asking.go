@@ -101,15 +101,19 @@ func eachOpen(ctx context.Context, k *Keeper, v gitstore.View, see func(*object)
 	})
 }
 
-// askRemoved tells, for each item that it holds or may hold, of a target that the settings have no more: nothing can be taken
-// back from there. All items are looked at where there is such a target.
-func askRemoved(ctx context.Context, k *Keeper, v gitstore.View, tell func(to layout.Name)) error {
+// removedTargets are those that were sent something, as of an engine's last look, and that the settings have no more.
+func removedTargets(k *Keeper) ([]layout.Name, error) {
 	last, err := lastLook(k.ledger)
 	if err != nil || last == nil {
-		return err
+		return nil, err
 	}
 	targets := k.settings.Current().Settings.Targets
-	removed := slices.DeleteFunc(last.Held, func(to layout.Name) bool { _, is := targets[string(to)]; return is })
+	return slices.DeleteFunc(last.Held, func(to layout.Name) bool { _, is := targets[string(to)]; return is }), nil
+}
+
+// askRemoved tells, for each item that it holds or may hold, of a target that the settings have no more: nothing can be taken
+// back from there. All items are looked at where there is such a target.
+func askRemoved(ctx context.Context, k *Keeper, v gitstore.View, removed []layout.Name, tell func(to layout.Name)) error {
 	if len(removed) == 0 {
 		return nil
 	}
@@ -138,9 +142,13 @@ func Asked(ctx context.Context, k *Keeper) ([]Asking, error) {
 		again bool
 	}
 	count := map[kind]*Asking{}
+	removed, err := removedTargets(k)
+	if err != nil {
+		return nil, err
+	}
 	_, err = eachOpen(ctx, k, v, func(o *object) {
 		for to, d := range o.delivery.Targets {
-			if !asksPerson(d) && !triedAgain(d) {
+			if !asksPerson(d) && !triedAgain(d) || d.Sent != nil && slices.Contains(removed, to) { // of these askRemoved tells
 				continue
 			}
 			key := kind{to, d.State, triedAgain(d)}
@@ -158,7 +166,7 @@ func Asked(ctx context.Context, k *Keeper) ([]Asking, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := askRemoved(ctx, k, v, func(to layout.Name) {
+	if err := askRemoved(ctx, k, v, removed, func(to layout.Name) {
 		key := kind{to, layout.DeliveryDelivered, false}
 		if count[key] == nil {
 			count[key] = &Asking{Target: to, State: layout.DeliveryDelivered, Message: "the target is not below targets: in " + layout.SettingsFile + " any more"}

@@ -34,7 +34,7 @@ type Keeper struct {
 	seen bool       // at and open are read
 	at   gitstore.Hash
 	open map[layout.ItemID]bool // items that have something to send; false: kept from it as they were last seen
-	asks map[layout.ItemID]bool // items of which a delivery waits for a person
+	asks map[layout.ItemID]bool // items of which a delivery waits for a person, or is unconfirmed
 	held map[layout.Name]bool   // the targets that were sent something
 
 	rules string // the digest of those that all that is ready was held against
@@ -46,7 +46,7 @@ func New(l *ledger.Ledger, s *settings.Source, fo *folder.Folders, targets *targ
 }
 
 // look is .bagpipe/delivery/look.json: the tree of the last look, and the items that have
-// something to send, or of which a delivery waits for a person.
+// something to send, or of which a delivery waits for a person or is unconfirmed.
 type look struct {
 	Tree string           `json:"tree"`
 	Open []layout.ItemID  `json:"open"`
@@ -161,8 +161,11 @@ func noteOpen(k *Keeper, o *object) {
 	if delete(k.open, o.id); toSend(o) {
 		k.open[o.id] = true
 	}
-	if delete(k.asks, o.id); slices.ContainsFunc(slices.Collect(maps.Values(o.delivery.Targets)), asksPerson) {
-		k.asks[o.id] = true
+	delete(k.asks, o.id)
+	for _, d := range o.delivery.Targets {
+		if asksPerson(d) || d.State == layout.DeliveryUnconfirmed { // which may be confirmed by other rules or settings
+			k.asks[o.id] = true
+		}
 	}
 }
 

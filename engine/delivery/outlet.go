@@ -8,7 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
+	"bagpipe/engine/ledger"
 	"bagpipe/engine/settings"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
@@ -76,6 +78,22 @@ func (o folderOutlet) there(ctx context.Context) error {
 
 func (o folderOutlet) unmarked() error {
 	return fmt.Errorf("%s has nothing of what was delivered to it, and no folder .bagpipe: is it mounted? If it is a new one, make that folder in it", layout.EncodePath(o.dir))
+}
+
+// markedSince reports whether a try failed for want of the mark in a target's folder, which is there now: a person made it, and
+// the pause before the next try is over.
+func markedSince(k *Keeper, to layout.Name, d *layout.Delivery) bool {
+	s := k.settings.Current().Settings
+	g, is := s.Targets[string(to)]
+	if !is || d.Message == "" || g.Kind != target.KindFolder || g.Layout != "" {
+		return false
+	}
+	o := folderOutlet{dir: settings.Below(k.ledger.Root, g.Path)}
+	if !strings.HasSuffix(d.Message, ledger.Printable(o.unmarked().Error())) {
+		return false
+	}
+	marked, err := o.known()
+	return err == nil && marked
 }
 
 // Unmarked tells of the targets of a workspace that were sent something, as of an engine's last look, and are folders without

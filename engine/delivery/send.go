@@ -75,7 +75,7 @@ func (k *Keeper) Pass(ctx context.Context, told func(Told)) error {
 }
 
 // holdReady holds what is ready, and may be kept from being sent for long, against rules that changed. What waits for a person
-// leaves the list where no rule wants it any more.
+// leaves the list where no rule wants it any more, and what was unconfirmed and fits as it was sent is confirmed.
 func holdReady(ctx context.Context, k *Keeper, b book) error {
 	if k.rules == b.digest {
 		return nil
@@ -87,7 +87,7 @@ func holdReady(ctx context.Context, k *Keeper, b book) error {
 	weigh := func(o *object) bool {
 		b.only = map[layout.Name]bool{}
 		for to, d := range o.delivery.Targets {
-			b.only[to] = d.State == layout.DeliveryReady || d.State == layout.DeliveryWaits && b.weighed(o, to, k.ledger.Now()) == nil
+			b.only[to] = d.State == layout.DeliveryReady || d.State == layout.DeliveryWaits && b.weighed(o, to, k.ledger.Now()) == nil || b.fitsAgain(o, to, d, k.ledger.Now())
 		}
 		return b.weigher(k.ledger)(o)
 	}
@@ -150,7 +150,7 @@ func (k *Keeper) sendItem(ctx context.Context, b book, id layout.ItemID, told fu
 	stays = kept
 	for _, to := range slices.Sorted(maps.Keys(o.delivery.Targets)) {
 		d := o.delivery.Targets[to]
-		due := !d.After.After(k.ledger.Now())
+		due := !d.After.After(k.ledger.Now()) || markedSince(k, to, d)
 		switch {
 		case leftBack(k, d) || toTakeBack(d) && due:
 			err = k.withdrawOne(ctx, b, id, to, &Republished{}, k.ledger.Warn)

@@ -278,6 +278,16 @@ func stateOf(was, is *layout.Delivery, approve bool, g goal) string {
 	return layout.DeliveryReady
 }
 
+// fitsAgain reports whether a rule wants what a target holds unconfirmed, just as it was sent: as when a target comes back into
+// the settings. Where a try to take it back failed, the target is asked whether it holds it still.
+func (b book) fitsAgain(o *object, to layout.Name, d *layout.Delivery, now time.Time) bool {
+	if d.State != layout.DeliveryUnconfirmed || d.Sent == nil || d.Engine != "" || wantedBack(d) {
+		return false
+	}
+	is, g := b.weighed(o, to, now), b.targets[string(to)]
+	return is != nil && (is.State == layout.DeliveryDelivered || is.State == layout.DeliveryReady) && d.Sent.Digest == is.Digest && !g.moved(d.Sent) && !g.reshaped(d.Sent)
+}
+
 // moved reports whether a target is at another place than when it was sent something.
 func (g goal) moved(s *layout.DeliverySent) bool { return s.Place != "" && s.Place != g.Where() }
 

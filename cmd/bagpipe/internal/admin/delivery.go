@@ -221,6 +221,13 @@ func (c *deliveryRepublish) Run(ctx context.Context, on *screen.Screen, open Ope
 		if err := c.print(on, done); err != nil {
 			return err
 		}
+		unmarked, err := delivery.Unmarked(e.Root())
+		if err != nil {
+			return err
+		}
+		for _, u := range unmarked {
+			on.Talk("warning: %v", u)
+		}
 		if done.Later > 0 {
 			on.Talk("%s; runs take it back once the target is there", screen.CountVerb(done.Later, "item stays at a target that is away", "items stay at targets that are away"))
 		}
