@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,7 +59,9 @@ func (c *Check) Run(ctx context.Context, on *screen.Screen, around screen.Around
 	if err != nil {
 		return err
 	}
-	doubts = append(doubts, unmarked...)
+	doubts = append(doubts, slices.DeleteFunc(unmarked, func(u error) bool { // where the target is refused, its mark helps nobody
+		return slices.ContainsFunc(mistakes, func(m error) bool { return samePlace(m, u) })
+	})...)
 	if c.JSON {
 		err = on.JSON(checked{len(paths), worded(mistakes), worded(doubts)})
 	} else {
@@ -74,6 +77,12 @@ func (c *Check) Run(ctx context.Context, on *screen.Screen, around screen.Around
 		return screen.ExitError
 	}
 	return err
+}
+
+// samePlace reports whether two mistakes are of one line.
+func samePlace(m, o error) bool {
+	var a, b *layout.FileError
+	return errors.As(m, &a) && errors.As(o, &b) && a.File == b.File && a.Line == b.Line && a.Line > 0
 }
 
 func printMistakes(on *screen.Screen, mistakes []error) {
