@@ -214,7 +214,7 @@ func (x *export) take(id layout.ItemID, manifest, inventory []byte) error {
 	var pathErr *fs.PathError
 	var linkErr *os.LinkError
 	if errors.As(err, &pathErr) || errors.As(err, &linkErr) {
-		return err
+		return fmt.Errorf("write the STAC catalog: %w", err)
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -228,7 +228,7 @@ func (x *export) take(id layout.ItemID, manifest, inventory []byte) error {
 	return nil
 }
 
-// write writes a file where its bytes differ, so that a crash leaves the one or the other.
+// write writes a file, a document of the catalog, where its bytes differ, so that a crash leaves the one or the other.
 func (x *export) write(path string, data []byte) error {
 	if old, err := os.ReadFile(path); err == nil && string(old) == string(data) {
 		return nil

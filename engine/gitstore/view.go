@@ -138,10 +138,15 @@ func (v View) List(dir string) ([]Entry, error) {
 	return list, nil
 }
 
+// visitError is the error of a visit of folders, which no reading of them made.
+type visitError struct{ err error }
+
+func (v *visitError) Error() string { return v.err.Error() }
+
 // Folders visits the folders that stand depth levels below dir and are not the same in the
 // tree since; zero: all of them. visit is called by several goroutines side by side, in no
 // order, as reading and understanding a folder takes far longer than finding it. Subtrees
-// with equal hashes are passed over unread.
+// with equal hashes are passed over unread. An error of visit is given as it is.
 func (v View) Folders(ctx context.Context, since Hash, dir string, depth int, visit func(Folder) error) error {
 	to, err := trees.FindDir(v.db, v.tree, dir)
 	from := Hash{}
@@ -149,7 +154,16 @@ func (v View) Folders(ctx context.Context, since Hash, dir string, depth int, vi
 		from, err = trees.FindDir(v.db, since, dir)
 	}
 	if err == nil {
-		err = trees.Folders(ctx, v.db, from, to, dir, depth, visit)
+		err = trees.Folders(ctx, v.db, from, to, dir, depth, func(f Folder) error {
+			if err := visit(f); err != nil {
+				return &visitError{err}
+			}
+			return nil
+		})
+	}
+	var ofVisit *visitError
+	if errors.As(err, &ofVisit) {
+		return ofVisit.err
 	}
 	if err != nil {
 		return fmt.Errorf("read the folders in %s at %s: %w", dir, v.commit, err)
