@@ -129,6 +129,9 @@ func (d DeliveryDetail) String() string {
 	case "": // a person decided, by a push
 		line = fmt.Sprintf("to %s: no rule wants it", d.Target)
 	}
+	if s := d.Sent; s != nil && !s.Maybe && d.State != layout.DeliveryDelivered && s.Version > 0 && s.Version != d.Version {
+		line += fmt.Sprintf("; version %d stands there since %s", s.Version, layout.FormatTime(s.At))
+	}
 	return strings.TrimSuffix(line+": "+ledger.OneLine(ledger.Printable(why), 500), ": ")
 }
 
