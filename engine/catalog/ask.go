@@ -161,20 +161,37 @@ func (c *counts) of(k *Keeper, name layout.Name) (counted, error) {
 	if err != nil || hash != "" && c.by[name].hash == hash {
 		return c.by[name], err
 	}
-	t, _, err := k.load(name)
+	t, complete, err := k.load(name)
 	if err != nil {
 		return counted{}, err
+	}
+	if !complete { // items are registered, and its records stay as they are
+		hash = ""
 	}
 	now := counted{Row{Verdicts: map[string]int{}, States: map[string]int{}}, tree{}, hash}
 	if root := t[""]; root != nil {
 		now.root[""] = root
 	}
 	if len(t) > 0 {
-		now.count(t, "")
+		err = now.count(t, "", func(n *node, e *entry) (bool, error) {
+			return registered(k.ledger, e.item, complete && e.mtime != 0 && !e.waits && n.state != Unread)
+		})
 		now.stand(t, "")
+	}
+	if err != nil {
+		return counted{}, err
 	}
 	c.by[name] = now
 	return now, nil
+}
+
+// registered reports whether an entry's item is there. Where the last scan ended, it may be wanting of what is to be looked at
+// again alone: sure says that it is not.
+func registered(l *ledger.Ledger, item layout.ItemID, sure bool) (bool, error) {
+	if item == "" || sure {
+		return item != "", nil
+	}
+	return l.Exists(item)
 }
 
 // stand counts the folders by their states, and the entries that wait.
@@ -219,10 +236,10 @@ func (t tree) below(at string) (entries int) {
 	return entries
 }
 
-func (r *Row) count(t tree, at string) {
+func (r *Row) count(t tree, at string, registered func(*node, *entry) (bool, error)) error {
 	n := t[at]
 	if n == nil {
-		return
+		return nil
 	}
 	r.Folders++
 	for i := range n.all() {
@@ -232,16 +249,21 @@ func (r *Row) count(t tree, at string) {
 			continue
 		}
 		r.Verdicts[e.verdict.String()]++
-		if e.item != "" {
-			r.Items++
+		is, err := registered(n, e)
+		if err != nil {
+			return err
 		}
+		r.Items += int(b2i(is))
 		if e.kind == folder {
-			r.count(t, join(at, e.name))
+			if err := r.count(t, join(at, e.name), registered); err != nil {
+				return err
+			}
 			continue
 		}
 		r.Files++
 		r.Bytes += e.size
 	}
+	return nil
 }
 
 // Entry is what a listing tells of an entry.
@@ -292,12 +314,9 @@ func (k *Keeper) Entries(name layout.Name, w Which, each func(Entry)) error {
 	}
 	var failed error
 	t.list(below, t.stateAbove(below), w, func(e Entry) {
-		// Where the last scan ended, an item may be wanting of what is to be looked at again alone.
-		if e.Item != "" && (!complete || e.Modified.IsZero() || e.State == Unread) {
-			is, err := k.ledger.Exists(e.Item)
-			if failed = errors.Join(failed, err); !is {
-				e.Item = ""
-			}
+		is, err := registered(k.ledger, e.Item, complete && !e.Modified.IsZero() && e.State != Unread)
+		if failed = errors.Join(failed, err); !is {
+			e.Item = ""
 		}
 		each(e)
 	})
@@ -340,7 +359,8 @@ func (t tree) list(at, state string, w Which, each func(Entry)) {
 		if e.gone {
 			out.State, below = Gone, Gone
 		}
-		if c := t[join(at, e.name)]; e.kind == folder && c != nil && out.State == Present {
+		c := t[join(at, e.name)]
+		if e.kind == folder && c != nil && out.State == Present {
 			out.State, out.Why = c.state, c.why
 		}
 		if e.waits && out.State == Present {
@@ -349,7 +369,7 @@ func (t tree) list(at, state string, w Which, each func(Entry)) {
 		if e.hasReason() {
 			out.Why = n.reasons[e.name]
 		}
-		if w.Gone && out.State == Gone || !w.Gone && (w.All || e.item != "" || e.verdict == refused || out.State == Unread || out.State == Unconfirmed) {
+		if w.Gone && out.State == Gone || !w.Gone && (w.All || e.item != "" || e.verdict == refused || out.State == Unread || e.kind == folder && c != nil && c.state == Unconfirmed) {
 			each(out)
 		}
 		if e.kind == folder {

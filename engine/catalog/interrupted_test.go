@@ -46,6 +46,13 @@ func TestFirstScanIsGoneOnWith(t *testing.T) {
 		if err == nil {
 			t.Fatal("the scan was not interrupted")
 		}
+		made := 0
+		for range w.e.Index.Loaded().Items() {
+			made++
+		}
+		if row, err := w.e.Catalog.Row("c"); err != nil || row.Items != made {
+			t.Errorf("%d items are counted of %d that were made: %v", row.Items, made, err)
+		}
 		done, err := w.e.Catalog.Scan(t.Context(), "c", catalog.Options{})
 		w.must(err)
 		if done.New == 0 || done.New > folders-most {
