@@ -21,6 +21,8 @@ import (
 // manifest has. The digest is the judge. Files that bear the stamp which they had before
 // they were read the last time are not read again, nor are files that a step has given
 // further names since, all of them: the bag that shares them is held against their digests.
+// A step that follows at once on another finds change times too young to tell anything by;
+// of names alone the modification times tell, which are the drop's.
 // Stamps are kept in memory: a new engine reads the files once more.
 
 // changedText parts a source's name from its change, in the failure of a step.
@@ -45,7 +47,13 @@ func ChangedSource(failure string) (path string, ok bool) {
 // verifiedSources are the stamps of sources that had their digest.
 type verifiedSources struct {
 	sync.Mutex // guards of
-	of         map[string]inbox.Stamp
+	of         map[string]verifiedSource
+}
+
+// verifiedSource is a stamp from before the source was read.
+type verifiedSource struct {
+	inbox.Stamp
+	proves bool // a source with the same stamp has the same bytes; else Linked alone may be asked
 }
 
 // mostVerified bounds the stamps that are kept: 8 MB.
@@ -70,9 +78,10 @@ func (fo *Folders) SourceChanged(ctx context.Context, m layout.Manifest, committ
 		return "", err
 	}
 	known := dir + "\t" + m.Source.Digest
-	if was, ok := fo.verified.stamp(known); ok && (proves && was == stamp || was.Linked(stamp)) {
+	now := verifiedSource{stamp, proves}
+	if was, ok := fo.verified.stamp(known); ok && (proves && was == now || was.Linked(stamp)) {
 		if proves {
-			fo.verified.note(known, stamp)
+			fo.verified.note(known, now)
 		}
 		return "", nil
 	}
@@ -95,26 +104,26 @@ func (fo *Folders) SourceChanged(ctx context.Context, m layout.Manifest, committ
 	case err != nil:
 		return "", err
 	case sum.Digest == m.Source.Digest:
-		if proves {
-			fo.verified.note(known, stamp)
+		if proves || stamp.ProvesLinked() {
+			fo.verified.note(known, now)
 		}
 		return "", nil
 	}
 	return howChanged(ctx, filepath.Join(dir, name), m, committed, sum)
 }
 
-func (v *verifiedSources) stamp(known string) (inbox.Stamp, bool) {
+func (v *verifiedSources) stamp(known string) (verifiedSource, bool) {
 	v.Lock()
 	defer v.Unlock()
 	was, ok := v.of[known]
 	return was, ok
 }
 
-func (v *verifiedSources) note(known string, s inbox.Stamp) {
+func (v *verifiedSources) note(known string, s verifiedSource) {
 	v.Lock()
 	defer v.Unlock()
 	if v.of == nil || len(v.of) >= mostVerified {
-		v.of = map[string]inbox.Stamp{}
+		v.of = map[string]verifiedSource{}
 	}
 	v.of[known] = s
 }

@@ -91,6 +91,50 @@ func TestSourceChanged(t *testing.T) {
 	}
 }
 
+// A step that gives all files a further name, right before the source is verified again, does not
+// have them read again; a file that another came in place of is.
+func TestSourceWithFurtherNames(t *testing.T) {
+	root, old := t.TempDir(), time.Now().Add(-time.Hour)
+	fo := New(root, time.Now, nil)
+	m := layout.Manifest{Item: "3fa9c0d2e1b7a45"}
+	dir := filepath.Join(root, layout.ItemDir(m.Item), layout.SourceDir, "tape")
+	names := []string{filepath.Join(dir, "1.mov"), filepath.Join(dir, "2.mov")}
+	put(t, dir, map[string]string{"1.mov": "one", "2.mov": "two"})
+	for _, name := range names {
+		chtimes(t, name, old)
+	}
+	sum, err := inbox.Digest(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Source = layout.Source{Name: "tape", Digest: sum.Digest, Files: sum.Files, Bytes: sum.Bytes}
+	changed := func() string {
+		t.Helper()
+		change, err := fo.SourceChanged(t.Context(), m, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return change
+	}
+	if change := changed(); change != "" {
+		t.Fatal(change)
+	}
+	for _, name := range names {
+		if err := os.Link(name, filepath.Join(root, filepath.Base(name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(t, dir, map[string]string{"1.mov": "eno"})
+	chtimes(t, names[0], old) // whoever sets a time back is found by the names' digests
+	if change := changed(); change != "" {
+		t.Errorf("the files were read again: %s", change)
+	}
+	put(t, dir, map[string]string{"1.mov": "eno"})
+	if change := changed(); change == "" {
+		t.Error("a write was taken for a further name")
+	}
+}
+
 func chtimes(t *testing.T, path string, at time.Time) {
 	t.Helper()
 	if err := os.Chtimes(path, at, at); err != nil {

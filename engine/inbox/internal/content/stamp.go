@@ -23,13 +23,20 @@ type Stamp struct {
 	all    [sha256.Size]byte
 	linked [sha256.Size]byte // without the change times of files, with how many names each has above least
 	least  uint64            // names of the file that has fewest
+	still  bool              // no file was written to in the last tick, so that a write gives its file another time
 }
 
 // Linked reports whether two stamps differ only as they do where each file got a further name
 // since, or lost one, which a file's change time tells like a write: the other times, the
 // sizes and the inodes are the same. A write between two such looks is not seen here. Who has
 // the names has the bytes too, and what is made of them is held against their digests.
-func (s Stamp) Linked(to Stamp) bool { return s.linked == to.linked && s.least != to.least }
+func (s Stamp) Linked(to Stamp) bool {
+	return s.still && s.linked == to.linked && s.least != to.least
+}
+
+// ProvesLinked reports whether Linked can tell a write after the stamp from a further name. A stamp
+// that proves nothing else may: to give a file a name changes no modification time.
+func (s Stamp) ProvesLinked() bool { return s.still }
 
 // Tick is more than the step in which a file system's clock advances: two changes within
 // one step bear one time.
@@ -49,15 +56,18 @@ func StampOf(ctx context.Context, dir string, now time.Time) (s Stamp, proves bo
 	}
 	w.all.Sum(s.all[:0])
 	w.linked.Sum(s.linked[:0])
-	return s, now.Sub(w.newest) > Tick && !IsNetwork(dir), err
+	local := !IsNetwork(dir)
+	s.still = local && now.Sub(w.written) > Tick
+	return s, local && now.Sub(w.newest) > Tick, err
 }
 
 // stamping makes a Stamp.
 type stamping struct {
 	dir         string
 	all, linked hash.Hash
-	names       []uint64 // of each file, in the order of the walk
-	newest      time.Time
+	names       []uint64  // of each file, in the order of the walk
+	newest      time.Time // change of anything
+	written     time.Time // modification of a file
 	line        []byte
 }
 
@@ -111,13 +121,15 @@ func (w *stamping) add(st *unix.Stat_t, shown string) {
 	changed := time.Unix(st.Ctim.Unix())
 	w.newest = Later(w.newest, changed)
 	w.line = append(w.line[:0], layout.EncodePath(shown)...)
-	for _, n := range []int64{int64(st.Mode & unix.S_IFMT), st.Size, int64(st.Ino), time.Unix(st.Mtim.Unix()).UnixNano()} {
+	modified := time.Unix(st.Mtim.Unix())
+	for _, n := range []int64{int64(st.Mode & unix.S_IFMT), st.Size, int64(st.Ino), modified.UnixNano()} {
 		w.line = strconv.AppendInt(append(w.line, '\t'), n, 10)
 	}
 	end := len(w.line)
 	w.line = append(strconv.AppendInt(append(w.line, '\t'), changed.UnixNano(), 10), '\n')
 	w.all.Write(w.line)
 	if st.Mode&unix.S_IFMT == unix.S_IFREG {
+		w.written = Later(w.written, modified)
 		w.names, w.line = append(w.names, uint64(st.Nlink)), append(w.line[:end], '\n')
 	}
 	w.linked.Write(w.line)

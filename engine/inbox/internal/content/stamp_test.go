@@ -69,8 +69,9 @@ func TestStampOfLinkedFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	at := time.Now().Add(time.Hour)
 	stamp := func() Stamp {
-		s, _, err := StampOf(t.Context(), dir, time.Now())
+		s, _, err := StampOf(t.Context(), dir, at)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +82,13 @@ func TestStampOfLinkedFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	at = time.Now()
+	young := stamp()
+	at = at.Add(time.Hour)
 	was := stamp()
+	if young.ProvesLinked() || !was.ProvesLinked() {
+		t.Errorf("files that were just written prove %v, and %v an hour later", young.ProvesLinked(), was.ProvesLinked())
+	}
 	if was.Linked(stamp()) {
 		t.Error("nothing was done, and the files are said to be linked")
 	}
@@ -92,6 +99,9 @@ func TestStampOfLinkedFiles(t *testing.T) {
 	link("b", "b")
 	if !was.Linked(stamp()) {
 		t.Error("both files have a further name, and are not said to")
+	}
+	if young.Linked(stamp()) {
+		t.Error("a write that bears the time before it is said to be a further name")
 	}
 	info, err := os.Stat(filepath.Join(dir, "a"))
 	if err != nil {
