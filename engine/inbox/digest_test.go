@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"bagpipe/engine/inbox/internal/content"
@@ -58,6 +59,27 @@ func TestDigest(t *testing.T) {
 	}
 	if got, err := Digest(context.Background(), copied); err != nil || got != want {
 		t.Errorf("of a copy as written: %+v, %v", got, err)
+	}
+}
+
+// Files that are hashed side by side give what they give one by one: a large one among small
+// ones, and many.
+func TestDigestSideBySide(t *testing.T) {
+	dir, lines := t.TempDir(), ""
+	var want Sum
+	for n := range 40 {
+		text := strings.Repeat(fmt.Sprint(n%10), n)
+		if n == 7 {
+			text = strings.Repeat("large", 50_000)
+		}
+		name := fmt.Sprintf("%03d", n)
+		writeAt(t, filepath.Join(dir, name), text)
+		lines += fmt.Sprintf("%s\t%d\t%s\n", name, len(text), hexOf(text))
+		want.Files, want.Bytes = want.Files+1, want.Bytes+int64(len(text))
+	}
+	want.Digest = "sha256:" + hexOf(lines)
+	if got, err := Digest(context.Background(), dir); err != nil || got != want {
+		t.Errorf("Digest = %+v, %v; want %+v", got, err, want)
 	}
 }
 

@@ -132,37 +132,91 @@ func (l *lent) giveBack() {
 	lents.Put(l)
 }
 
+// folderDigest hashes the files of a folder as they are found: the first few small ones at once,
+// as most drops hold no others, and all behind these side by side.
+type folderDigest struct {
+	dir    string
+	all    lines
+	buf    *lent
+	alone  int         // files that were hashed at once
+	work   chan string // nil until others help
+	helped sync.WaitGroup
+	cancel context.CancelCauseFunc
+}
+
+// To start helpers takes longer than to read as much.
+const (
+	hashedAlone = 16
+	smallAlone  = 64 << 10
+)
+
 func digestFolder(ctx context.Context, dir string) (Sum, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	work := make(chan string, 64)
-	all := &lines{}
-	var wg sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		wg.Go(func() {
-			buf := lents.Get().(*lent)
-			defer buf.giveBack()
-			for rel := range work {
-				l, err := hashFile(ctx, filepath.Join(dir, rel), rel, buf)
-				if err != nil {
-					cancel(err) // the first one counts
-					continue
-				}
-				all.add(l)
-			}
-		})
+	d := &folderDigest{dir: dir, buf: lents.Get().(*lent), cancel: cancel}
+	defer d.buf.giveBack()
+	err := listFiles(ctx, dir, d.file)
+	if d.work != nil {
+		close(d.work)
+		d.helped.Wait()
 	}
-	err := listFiles(ctx, dir, work)
-	close(work)
-	wg.Wait()
 	if cause := context.Cause(ctx); cause != nil {
 		return Sum{}, cause
 	}
-	return all.sum(), err
+	return d.all.sum(), err
 }
 
-// listFiles sends the relative path of every file below dir.
-func listFiles(ctx context.Context, dir string, work chan<- string) error {
+// file hashes a file, or hands it over.
+func (d *folderDigest) file(ctx context.Context, rel string) error {
+	if d.work == nil && d.alone < hashedAlone {
+		f, size, err := disk.OpenRaw(filepath.Join(d.dir, rel))
+		if err != nil {
+			return whyNot(filepath.Join(d.dir, rel), rel, err)
+		}
+		if size <= smallAlone {
+			d.alone++
+			l, err := hashOpen(ctx, f, size, rel, d.buf)
+			if err == nil {
+				d.all.add(l)
+			}
+			return err
+		}
+		if err := f.Close(); err != nil {
+			return err
+		}
+	}
+	if d.work == nil {
+		d.help(ctx)
+	}
+	select {
+	case d.work <- rel:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// help starts those who hash side by side.
+func (d *folderDigest) help(ctx context.Context) {
+	d.work = make(chan string, 64)
+	for range runtime.GOMAXPROCS(0) {
+		d.helped.Go(func() {
+			buf := lents.Get().(*lent)
+			defer buf.giveBack()
+			for rel := range d.work {
+				l, err := hashFile(ctx, filepath.Join(d.dir, rel), rel, buf)
+				if err != nil {
+					d.cancel(err) // the first one counts
+					continue
+				}
+				d.all.add(l)
+			}
+		})
+	}
+}
+
+// listFiles calls do with the relative path of every file below dir.
+func listFiles(ctx context.Context, dir string, do func(ctx context.Context, rel string) error) error {
 	return filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -177,12 +231,7 @@ func listFiles(ctx context.Context, dir string, work chan<- string) error {
 		if d.IsDir() {
 			return ctx.Err()
 		}
-		select {
-		case work <- rel:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+		return do(ctx, rel)
 	})
 }
 
