@@ -25,15 +25,31 @@ var direntBuffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 func NamesIn(fd int) (names []Named, err error) {
 	buffer := direntBuffers.Get().(*[32 << 10]byte)
 	defer direntBuffers.Put(buffer)
+	for ended := false; !ended && err == nil; {
+		names, ended, err = listOn(fd, names, buffer[:])
+	}
+	return names, err
+}
+
+// firstNames is what one call gives of an open folder: of a small one all, though it does not say so.
+func firstNames(fd int) (names []Named, err error) {
+	buffer := direntBuffers.Get().(*[32 << 10]byte)
+	defer direntBuffers.Put(buffer)
+	names, _, err = listOn(fd, nil, buffer[:])
+	return names, err
+}
+
+// listOn adds what one call gives; ended says that there is no more.
+func listOn(fd int, names []Named, buffer []byte) (_ []Named, ended bool, err error) {
 	for {
-		n, err := unix.Getdents(fd, buffer[:])
+		n, err := unix.Getdents(fd, buffer)
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}
 		if err != nil || n <= 0 {
-			return names, err
+			return names, true, err
 		}
-		names = appendNames(names, buffer[:n])
+		return appendNames(names, buffer[:n]), false, nil
 	}
 }
 

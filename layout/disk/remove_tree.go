@@ -3,6 +3,7 @@ package disk
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -46,23 +47,32 @@ func removeFolder(parent int, name, path string) error {
 		return failed(err)
 	}
 	defer unix.Close(fd) // read only: nothing can be lost
-	entries, err := NamesIn(fd)
-	if errors.Is(err, fs.ErrNotExist) { // another removed the folder since it was opened
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("remove: %w", &fs.PathError{Op: "readdir", Path: path, Err: err})
-	}
-	for _, e := range entries {
-		err := removeEntry(fd, e, path)
-		if errors.Is(err, fs.ErrPermission) && unix.Fchmod(fd, 0o700) == nil {
-			err = removeEntry(fd, e, path)
+	some, err := firstNames(fd)
+	for again := false; ; again = true {
+		if errors.Is(err, fs.ErrNotExist) { // another removed the folder since it was opened
+			return nil
 		}
 		if err != nil {
-			return err
+			return fmt.Errorf("remove: %w", &fs.PathError{Op: "readdir", Path: path, Err: err})
+		}
+		for _, e := range some {
+			err := removeEntry(fd, e, path)
+			if errors.Is(err, fs.ErrPermission) && unix.Fchmod(fd, 0o700) == nil {
+				err = removeEntry(fd, e, path)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		err = unix.Unlinkat(parent, name, unix.AT_REMOVEDIR)
+		if again || !errors.Is(err, unix.ENOTEMPTY) && !errors.Is(err, unix.EEXIST) {
+			return failed(err)
+		}
+		// The first names were not all: the rest is listed from the start, as to list on while names go may leave some out.
+		if _, err = unix.Seek(fd, 0, io.SeekStart); err == nil {
+			some, err = NamesIn(fd)
 		}
 	}
-	return failed(unix.Unlinkat(parent, name, unix.AT_REMOVEDIR))
 }
 
 func removeEntry(dir int, e Named, path string) error {

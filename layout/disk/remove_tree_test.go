@@ -71,3 +71,22 @@ func TestRemoveTreeByTwoAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// A folder is removed whose names come in more than one call.
+func TestRemoveTreeOfManyNames(t *testing.T) {
+	top := filepath.Join(t.TempDir(), "top")
+	if err := os.Mkdir(top, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 2000 {
+		if err := os.WriteFile(filepath.Join(top, fmt.Sprintf("a name of some length, of which there are many: %d", n)), nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := RemoveTree(top); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(top); !os.IsNotExist(err) {
+		t.Errorf("the folder is there: %v", err)
+	}
+}
