@@ -12,6 +12,7 @@ import (
 	"bagpipe/layout/disk"
 
 	"github.com/gofrs/flock"
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -113,6 +114,14 @@ func (w workspace) syncIntake() error {
 // discardIntake removes an intake folder that holds no drop. The source folder
 // goes first and only if empty: a drop in it stops everything.
 func discardIntake(dir string) error {
+	if names, err := disk.Names(dir); err == nil && len(names) == 1 && names[0].Name == journalFile { // most have no more
+		if err := layout.RemoveIfThere(filepath.Join(dir, journalFile)); err != nil {
+			return err
+		}
+		if err := unix.Rmdir(dir); err == nil {
+			return nil
+		}
+	}
 	if err := layout.RemoveIfThere(filepath.Join(dir, layout.SourceDir)); err != nil {
 		return err
 	}
