@@ -167,24 +167,31 @@ func apply(l *Ledger, rec *Record, ev state.Event, who Actor, text string, more 
 			return nil, tr, err
 		}
 	}
-	if then != nil && then(rec, tr.Workflow) != nil { // asked again at its turn, when the manifest may be another
-		c.Next = follow(l, id, tr.Workflow, then)
+	if then != nil {
+		if f := then(rec, tr.Workflow); f != nil {
+			if len(c.Files) > 1 { // asked again at its turn: the manifest may be another then
+				f = nil
+			}
+			c.Next = follow(l, id, tr.Workflow, then, f)
+		}
 	}
 	l.Decoded.Keep(id, data, rec.Execution)
 	c.Message = who.Sign(StepMessage(id, rec.Manifest, tr, text, who.Agent, Trailer{"Bagpipe-Robot-Version", who.Version}))
 	return c, tr, nil
 }
 
-// follow makes the commit of what follows on the last transition of a workflow.
-func follow(l *Ledger, id layout.ItemID, workflow string, then func(*Record, string) *Follow) func(gitstore.Reader) (*gitstore.Change, error) {
+// follow makes the commit of what follows on the last transition of a workflow: known, or, where that is nil, what then answers.
+func follow(l *Ledger, id layout.ItemID, workflow string, then func(*Record, string) *Follow, known *Follow) func(gitstore.Reader) (*gitstore.Change, error) {
 	return func(r gitstore.Reader) (*gitstore.Change, error) {
 		rec, err := l.Read(r, id, workflow)
 		if err != nil {
 			return nil, err
 		}
-		f := then(rec, workflow)
+		f := known
 		if f == nil {
-			return nil, nil
+			if f = then(rec, workflow); f == nil {
+				return nil, nil
+			}
 		}
 		c, tr, err := apply(l, rec, f.Event, f.Who, f.Text, f.More, then)
 		if err == nil {
