@@ -22,6 +22,10 @@ import (
 //	items/3/f/a/9/ID/.replaced.STEP.ATTEMPT/derived%2Fbag   what was derived/bag before
 //	items/3/f/a/9/ID/.replaced.STEP.ATTEMPT/.absent         there was no content before
 //
+// Where that there was no content is all that is to be kept, it is a file:
+//
+//	items/3/f/a/9/ID/.replaced.STEP.ATTEMPT
+//
 // One round makes the outputs' bytes in scratch and what was moved aside durable. Only
 // then are the outputs renamed to their places, which a second round makes durable.
 //
@@ -62,7 +66,7 @@ func (fo *Folders) Publish(a layout.AttemptRef, scratch string, writing *disk.Wr
 	if len(res.Outputs)+len(res.Remove) == 0 {
 		return nil
 	}
-	p := &publication{dir: fo.path(layout.ItemDir(a.Item)), aside: fo.AsideOf(a)}
+	p := &publication{dir: fo.path(layout.ItemDir(a.Item)), aside: fo.AsideOf(a), alone: len(res.Outputs)+len(res.Remove) == 1}
 	var trees, folders []string
 	for _, o := range res.Outputs {
 		trees = append(trees, filepath.Join(scratch, filepath.FromSlash(string(o.From))))
@@ -103,7 +107,8 @@ func (fo *Folders) Publish(a layout.AttemptRef, scratch string, writing *disk.Wr
 // publication is the way of one attempt's outputs into the item's folder.
 type publication struct {
 	dir, aside string
-	changed    []string // folders whose names moveAside changed
+	alone      bool     // it has one place
+	changed    []string // folders whose names moveAside changed, and a mark without a folder
 }
 
 // moveAside keeps what stands at rel, or notes that there is no content.
@@ -117,16 +122,15 @@ func (p *publication) moveAside(rel layout.RelPath) error {
 	case err != nil && !absent:
 		return err
 	}
+	p.changed = append(p.changed, p.dir, p.aside, filepath.Dir(from))
+	if absent && p.alone {
+		return disk.Overwrite(p.aside, nil, 0o666)
+	}
 	if err := os.Mkdir(p.aside, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	p.changed = append(p.changed, p.dir, p.aside, filepath.Dir(from))
 	if absent {
-		mark, err := disk.OpenFile(filepath.Join(p.aside, absentMark), os.O_WRONLY|os.O_CREATE, 0o666)
-		if err != nil {
-			return err
-		}
-		return mark.Close()
+		return disk.Overwrite(filepath.Join(p.aside, absentMark), nil, 0o666)
 	}
 	return os.Rename(from, to)
 }
@@ -136,10 +140,16 @@ func (p *publication) moveAside(rel layout.RelPath) error {
 // to the next call: what was replaced is moved back last, by one rename.
 func (fo *Folders) PutBack(a layout.AttemptRef) error {
 	dir, aside := fo.path(layout.ItemDir(a.Item)), fo.AsideOf(a)
-	if _, err := os.Lstat(aside); errors.Is(err, fs.ErrNotExist) {
+	info, err := os.Lstat(aside)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil
+	case err == nil && info.Mode().IsRegular():
+		err = disk.RemoveTree(filepath.Join(dir, layout.ContentDir))
+	default:
+		err = putAllBack(dir, aside)
 	}
-	if err := putAllBack(dir, aside); err != nil {
+	if err != nil {
 		return fmt.Errorf("put back what attempt %s replaced: %w", a.Key, err)
 	}
 	return fo.ForgetReplaced(a)
