@@ -92,8 +92,12 @@ func (s *spareFolders) Take(dir string) error {
 // Give takes a folder back: as a spare when it is reusable and empty; else it is
 // removed, with what is in it.
 func (s *spareFolders) Give(dir string, reusable bool) error {
-	if !reusable || !disk.IsEmpty(dir) {
-		if err := unix.Rmdir(dir); err == nil || errors.Is(err, fs.ErrNotExist) { // most programs leave it empty, and some robots make none
+	names, err := disk.Names(dir)
+	if errors.Is(err, fs.ErrNotExist) { // some robots make none
+		return nil
+	}
+	if !reusable || err != nil || len(names) > 0 {
+		if err := unix.Rmdir(dir); err == nil || errors.Is(err, fs.ErrNotExist) { // most programs leave it empty
 			return nil
 		}
 		return disk.RemoveTree(dir)

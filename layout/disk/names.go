@@ -81,9 +81,3 @@ func appendNames(names []Named, records []byte) []Named {
 	}
 	return names
 }
-
-// IsEmpty reports whether dir is a folder with nothing in it.
-func IsEmpty(dir string) bool {
-	names, err := Names(dir)
-	return err == nil && len(names) == 0
-}
