@@ -101,14 +101,12 @@ func Scan(ctx context.Context, dir string) (*Tree, error) { return ScanExcept(ct
 
 // ScanExcept lists everything below dir but its folder skip.
 func ScanExcept(ctx context.Context, dir, skip string) (*Tree, error) {
-	if info, err := os.Stat(dir); err != nil {
-		return nil, fmt.Errorf("list folder: %w", err)
-	} else if !info.IsDir() {
-		return nil, fmt.Errorf("list %s: not a folder", dir)
-	}
 	s := &scanner{dir: dir, skip: skip}
 	top := &scanned{}
 	if err := s.all(ctx, top); err != nil {
+		if info, statErr := os.Stat(dir); statErr == nil && !info.IsDir() {
+			return nil, fmt.Errorf("list %s: not a folder", dir)
+		}
 		return nil, fmt.Errorf("list folder: %w", err)
 	}
 	t := &Tree{Dir: dir, Files: make([]Entry, 0, s.files)}
