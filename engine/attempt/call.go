@@ -155,6 +155,10 @@ func (a *Attempts) newCall(ctx context.Context, w *Work) (*steps.Call, error) {
 	if ref.given.places == nil { // a worker may ask again for what it was given
 		ref.given.look(abs, ref.Step, rec.Committed.Manifest, rec.Committed.Execution)
 	}
+	content := filepath.Join(abs, layout.ContentDir)
+	if ref.given.places[layout.ContentDir] == nil {
+		content = folder.ContentOf(abs)
+	}
 	set := a.settings.Current().Settings
 	store := set.StoreDir(a.ledger.Root)
 	own := ownStore(w)
@@ -169,7 +173,7 @@ func (a *Attempts) newCall(ctx context.Context, w *Work) (*steps.Call, error) {
 	}
 	c := &steps.Call{
 		Item: ref.Item, Collection: it.Collection, Label: it.Label, Workflow: ref.Workflow, Step: ref.Step, Attempt: ref.Key, With: w.plan.With,
-		Folders: steps.Folders{Dir: abs, Source: filepath.Join(abs, layout.SourceDir), Content: folder.ContentOf(abs), Scratch: w.scratch, Store: store},
+		Folders: steps.Folders{Dir: abs, Source: filepath.Join(abs, layout.SourceDir), Content: content, Scratch: w.scratch, Store: store},
 		Records: steps.Records{SourceKind: rec.Manifest.Source.Kind, Manifest: rec.Committed.Manifest, Decoded: &rec.Manifest, Inventory: inventory, Execution: rec.Committed.Execution},
 		Means: steps.Means{Objects: a.recognition.ObjectsOf(rec.Manifest), Limits: set.ArchiveLimits(), Goals: goals, Target: opener(a.Targets, a.ledger.Root, set, store), Bag: set.Collection(it.Collection).Bag,
 			Profiles: set.Profiles(a.ledger.Root, it.Collection), Looks: steps.Looks{Signatures: a.settings.Signatures, Views: set.ViewsDir(a.ledger.Root), LeaveOut: a.settings.Current().Book.LeavesOut()}, Log: w.log, Slog: a.ledger.Log, Now: a.ledger.Now, Version: a.ledger.Version},
