@@ -35,6 +35,30 @@ func LockFile(name string, perm fs.FileMode) (unlock func() error, err error) {
 	return func() error { return unix.Close(fd) }, nil
 }
 
+// TryLockFile is LockFile without waiting: unlock is nil where another has the lock. The file need not be
+// one that may be written to.
+func TryLockFile(name string, perm fs.FileMode) (unlock func() error, err error) {
+	fd, err := open(name, os.O_RDONLY|os.O_CREATE, perm)
+	if err != nil {
+		return nil, err
+	}
+	if err = tryFlock(fd); errors.Is(err, unix.EIO) || errors.Is(err, unix.EBADF) { // NFS
+		unix.Close(fd) // nothing was written
+		if fd, err = open(name, os.O_RDWR|os.O_CREATE, perm); err != nil {
+			return nil, err
+		}
+		err = tryFlock(fd)
+	}
+	if err == nil {
+		return func() error { return unix.Close(fd) }, nil
+	}
+	unix.Close(fd) // nothing was written
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return nil, nil
+	}
+	return nil, &fs.PathError{Op: "lock", Path: name, Err: err}
+}
+
 // Lock is a file whose lock is taken again and again.
 type Lock struct{ fd int }
 
@@ -56,9 +80,13 @@ func (l Lock) Held(act func() error) (err error) {
 // Close closes the file.
 func (l Lock) Close() error { return unix.Close(l.fd) }
 
-func flock(fd int) error {
+func flock(fd int) error { return flockAs(fd, unix.LOCK_EX) }
+
+func tryFlock(fd int) error { return flockAs(fd, unix.LOCK_EX|unix.LOCK_NB) }
+
+func flockAs(fd, how int) error {
 	for {
-		if err := unix.Flock(fd, unix.LOCK_EX); !errors.Is(err, unix.EINTR) {
+		if err := unix.Flock(fd, how); !errors.Is(err, unix.EINTR) {
 			return err
 		}
 	}

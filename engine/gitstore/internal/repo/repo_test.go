@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"bagpipe/layout/disk"
-
-	"github.com/gofrs/flock"
 )
 
 // A repository that was moved away finds its place free when it comes back.
@@ -34,8 +32,7 @@ func TestAppendMakesNoRepository(t *testing.T) {
 func TestALockMakesNoRepository(t *testing.T) {
 	root := t.TempDir()
 	r := &Repo{Root: root, Git: filepath.Join(root, ".git"), FS: disk.OS{}}
-	l := flock.New(r.Temp("lock"))
-	if err := r.lock(l); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := r.lock(r.Temp("lock")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("locked where no repository is: %v", err)
 	}
 	if _, err := os.Lstat(r.Git); !errors.Is(err, fs.ErrNotExist) {
@@ -44,7 +41,14 @@ func TestALockMakesNoRepository(t *testing.T) {
 	if err := os.Mkdir(r.Git, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(r.lock(l), l.Close()); err != nil {
+	unlock, err := r.lock(r.Temp("lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if another, err := disk.TryLockFile(r.Temp("lock"), 0o666); another != nil || err != nil {
+		t.Errorf("locked twice: %v", err)
+	}
+	if err := unlock(); err != nil {
 		t.Error(err)
 	}
 }

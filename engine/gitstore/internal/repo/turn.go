@@ -9,12 +9,13 @@ import (
 	"github.com/gofrs/flock"
 
 	"bagpipe/layout"
+	"bagpipe/layout/disk"
 )
 
 // Turn is the right of one Bagpipe process to publish. Two locks give it in the order of
 // asking: a process that waits for the first holds the second, so that the process that
 // just published cannot take the first again before those that wait.
-type Turn struct{ lock *flock.Flock }
+type Turn struct{ unlock func() error }
 
 // The locks' files; they hold nothing and may be deleted between runs.
 const (
@@ -24,18 +25,22 @@ const (
 
 // TakeTurn waits for the turn.
 func (r *Repo) TakeTurn() (*Turn, error) {
-	next, lock := r.LockFile(nextFile), r.LockFile(turnFile)
-	if err := r.lock(next); err != nil {
+	next, err := r.lock(r.State(nextFile))
+	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(r.lock(lock), next.Unlock()); err != nil {
-		return nil, errors.Join(err, lock.Unlock())
+	unlock, err := r.lock(r.State(turnFile))
+	if err = errors.Join(err, next()); err != nil {
+		if unlock != nil {
+			err = errors.Join(err, unlock())
+		}
+		return nil, err
 	}
-	return &Turn{lock}, nil
+	return &Turn{unlock}, nil
 }
 
 // Release gives the turn up.
-func (t *Turn) Release() error { return t.lock.Unlock() }
+func (t *Turn) Release() error { return t.unlock() }
 
 // LockFile is a lock in .bagpipe; its mode is the umask's, so that a group of people can
 // share a workspace.
@@ -51,28 +56,28 @@ const (
 	lockPause = 20 * time.Millisecond
 )
 
-// lock waits for a lock, making its folder when that was deleted.
-func (r *Repo) lock(l *flock.Flock) error {
+// lock waits for the lock of a file, making its folder when that was deleted, and gives what ends it.
+func (r *Repo) lock(file string) (unlock func() error, err error) {
 	told, made := false, false
 	for waited, pause := time.Duration(0), time.Millisecond; ; waited += pause {
-		ok, err := l.TryLock()
+		unlock, err := disk.TryLockFile(file, 0o666)
 		switch {
-		case ok && err == nil:
-			return nil
+		case unlock != nil:
+			return unlock, nil
 		case !made:
 			made = true
-			if err := r.MkdirAll(filepath.Dir(l.Path())); err != nil {
-				return fmt.Errorf("lock %s: %w", l.Path(), err)
+			if err := r.MkdirAll(filepath.Dir(file)); err != nil {
+				return nil, fmt.Errorf("lock %s: %w", file, err)
 			}
 			waited -= pause
 			continue
 		case err != nil:
-			return fmt.Errorf("lock %s: %w", l.Path(), err)
+			return nil, fmt.Errorf("lock %s: %w", file, err)
 		case waited >= lockGiven:
-			return fmt.Errorf("lock %s: another Bagpipe process has held it for %s; is one stopped (kill -CONT it), or its disk?", l.Path(), lockGiven)
+			return nil, fmt.Errorf("lock %s: another Bagpipe process has held it for %s; is one stopped (kill -CONT it), or its disk?", file, lockGiven)
 		case waited >= lockTold && !told:
 			told = true
-			r.Log.Warn("waiting for another Bagpipe process to publish", "lock", l.Path())
+			r.Log.Warn("waiting for another Bagpipe process to publish", "lock", file)
 		case waited > 100*time.Millisecond:
 			pause = lockPause
 		}
