@@ -113,7 +113,7 @@ func FileOf(data []byte, path string) (f InventoryFile, ok bool, err error) {
 // Encode writes the inventory.
 func (v Inventory) Encode() ([]byte, error) {
 	v.Schema = inventorySchema
-	out, err := EncodeJSON(v)
+	out, err := encodeNew(v)
 	if err != nil {
 		return nil, fmt.Errorf("write %s of %s: %w", InventoryJSON, v.Item, err)
 	}

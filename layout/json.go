@@ -68,15 +68,79 @@ func toDocument(v any) (any, error) {
 	return doc, decodeNumbers(raw, &doc)
 }
 
+// encodeDocument writes what decodeNumbers gives. It is written by hand, as encoding/json makes two values of each
+// member of a map.
 func encodeDocument(doc any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(doc); err != nil {
-		return nil, err
+	b, err := appendDocument(make([]byte, 0, 1<<10), doc, 0)
+	return append(b, '\n'), err
+}
+
+// appendDocument appends a value that stands so deep in a document.
+func appendDocument(b []byte, v any, depth int) (_ []byte, err error) {
+	switch v := v.(type) {
+	case map[string]any:
+		if len(v) == 0 {
+			return append(b, "{}"...), nil
+		}
+		var room [24]string // a record seldom has more
+		names := room[:0]
+		for name := range v {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		b = append(b, '{')
+		for i, name := range names {
+			if b, err = appendText(appendBreak(b, i > 0, depth+1), name); err != nil {
+				return b, err
+			}
+			if b, err = appendDocument(append(b, ": "...), v[name], depth+1); err != nil {
+				return b, err
+			}
+		}
+		return append(appendBreak(b, false, depth), '}'), nil
+	case []any:
+		if len(v) == 0 {
+			return append(b, "[]"...), nil
+		}
+		b = append(b, '[')
+		for i := range v {
+			if b, err = appendDocument(appendBreak(b, i > 0, depth+1), v[i], depth+1); err != nil {
+				return b, err
+			}
+		}
+		return append(appendBreak(b, false, depth), ']'), nil
+	case string:
+		return appendText(b, v)
+	case bool:
+		return strconv.AppendBool(b, v), nil
+	case nil:
+		return append(b, "null"...), nil
 	}
-	return b.Bytes(), nil
+	compact, err := marshalCompact(v) // a json.Number, which it checks
+	return append(b, compact...), err
+}
+
+// appendBreak begins a line, after a comma where there is one before.
+func appendBreak(b []byte, comma bool, depth int) []byte {
+	if comma {
+		b = append(b, ',')
+	}
+	b = append(b, '\n')
+	for range depth {
+		b = append(b, "  "...)
+	}
+	return b
+}
+
+// appendText appends a string; most are their own JSON between quotes.
+func appendText(b []byte, s string) ([]byte, error) {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' {
+			quoted, err := marshalCompact(s)
+			return append(b, quoted...), err
+		}
+	}
+	return append(append(append(b, '"'), s...), '"'), nil
 }
 
 func decodeNumbers(data []byte, v any) error {

@@ -2,6 +2,7 @@ package layout
 
 import (
 	"bytes"
+	"encoding/json"
 	"reflect"
 	"testing"
 	"time"
@@ -9,7 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A new record is written in the bytes that a document of it is, whatever stands in it.
+// A document is written in the bytes that encoding/json gives, and a new record in those that a document of it is,
+// whatever stands in it.
 func TestNewRecordsAsDocuments(t *testing.T) {
 	text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "a", "\\", `\"`, `"`, "<&>", "\u2028", "\x00", "\t", "é", "\xff", " ", "{", "],", "a,\n  b"}))
 	leaf := rapid.OneOf(rapid.Map(text, toAny), rapid.Map(rapid.Float64Range(-1e30, 1e30), toAny), rapid.Map(rapid.Int64(), toAny), rapid.Map(rapid.Bool(), toAny), rapid.Just[any](nil))
@@ -29,6 +31,17 @@ func TestNewRecordsAsDocuments(t *testing.T) {
 		want, err := EncodeJSON(v)
 		if err != nil {
 			t.Fatal(err)
+		}
+		doc, err := toDocument(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var of bytes.Buffer
+		e := json.NewEncoder(&of)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		if err := e.Encode(doc); err != nil || !bytes.Equal(of.Bytes(), want) {
+			t.Fatalf("%v: by encoding/json\n%s\nby hand\n%s", err, of.Bytes(), want)
 		}
 		if got, err := encodeNew(v); err != nil || !bytes.Equal(got, want) {
 			t.Fatalf("%v: new\n%s\nas a document\n%s", err, got, want)
