@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"bagpipe/bags/archive"
 	"bagpipe/bags/files"
@@ -150,7 +151,7 @@ func (f *facts) listBelow(ctx context.Context, root *os.Root, at string, l *list
 // readDir gives what lies in a folder below root, sorted by name. Names may be any bytes, which
 // io/fs refuses.
 func readDir(root *os.Root, at string) (_ []fs.DirEntry, err error) {
-	dir, err := root.Open(path.Join(".", at))
+	dir, err := root.OpenFile(path.Join(".", at), os.O_RDONLY|syscall.O_NONBLOCK, 0) // so that no poller tries to have it
 	if err != nil {
 		return nil, err
 	}
