@@ -85,7 +85,7 @@ func (r *record) load() error {
 // Write writes items, in the order given, into one document. table names the table of CSV and
 // JSONL.
 func (x *Exports) Write(ctx context.Context, w io.Writer, f Format, table string, items []layout.ItemID) error {
-	out := bufio.NewWriter(w)
+	out := bufio.NewWriterSize(w, 16<<10) // a small item's PREMIS, which is in each bag
 	doc, err := newDocument(out, f, table)
 	if err != nil {
 		return err
