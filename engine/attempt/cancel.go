@@ -90,10 +90,14 @@ func (c *cancels) cancel(ref layout.AttemptRef, why state.Intent) {
 // cancelMark is in every record with a cancel, and in few others: the others are not decoded.
 var cancelMark = []byte(`"` + state.CancelIntent + `"`)
 
+// noIntents is how the record of an item begins of which nobody has asked anything, as of most: the rest need not be
+// searched at each of its commits.
+var noIntents = []byte("{\n  \"intents\": {},\n")
+
 // NoteCancels ends the attempts of this engine that were cancelled; an observer.
 func (a *Attempts) NoteCancels(advance gitstore.Advance) {
 	for _, c := range advance.Changes {
-		if c.Deleted || !bytes.Contains(c.Data, cancelMark) {
+		if c.Deleted || bytes.HasPrefix(c.Data, noIntents) || !bytes.Contains(c.Data, cancelMark) {
 			continue
 		}
 		id, rest, ok := layout.ItemOfPath(c.Path)
