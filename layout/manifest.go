@@ -1,8 +1,10 @@
 package layout
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,6 +17,18 @@ const manifestSchema = 1
 // ManifestConflicts is the member of a manifest that keeps, by key, all values that histories
 // gave it apart, until a person chose one.
 const ManifestConflicts = "conflicts"
+
+// Conflicts gives those keys of a manifest, with their values, and in order; nil: there are none, or it cannot be read.
+func Conflicts(manifest []byte) (keys []string, values map[string][]json.RawMessage) {
+	if !bytes.Contains(manifest, []byte(`"`+ManifestConflicts+`"`)) { // of nearly all
+		return nil, nil
+	}
+	var m map[string]json.RawMessage
+	if json.Unmarshal(manifest, &m) != nil || json.Unmarshal(m[ManifestConflicts], &values) != nil || len(values) == 0 {
+		return nil, nil
+	}
+	return slices.Sorted(maps.Keys(values)), values
+}
 
 // RecordKeys are what paths into an item's records begin with: the keys of a manifest, and
 // execution, below which the execution metadata is.

@@ -3,7 +3,10 @@ package act
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 
+	"bagpipe/engine/fault"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/state"
@@ -103,6 +106,10 @@ func (ac *Acts) intend(ctx context.Context, id layout.ItemID, kind, to, text str
 		rec, err := ac.ledger.Read(r, id, "")
 		if err != nil {
 			return nil, err
+		}
+		if keys, _ := layout.Conflicts(rec.Committed.Manifest); kind == state.ReleaseIntent && len(keys) > 0 {
+			return nil, fault.New(fault.Refused, fmt.Sprintf("item %s goes on once somebody has chosen what holds of it: two histories gave other values to %s", id.Short(), strings.Join(keys, ", ")),
+				fault.Remedy{Verb: fault.ShowConflict, Item: id})
 		}
 		if _, err := state.Apply(rec.Execution, nil, ev); err != nil {
 			return nil, err

@@ -142,7 +142,7 @@ func (a *answer) change(ctx context.Context, r gitstore.Reader) (*gitstore.Chang
 		}
 		a.text = strings.TrimSuffix(a.text, ".") + ": it comes too late: " + err.Error()
 	}
-	if len(breaches)+len(unfounded)+len(untrue.what) == 0 && (!v.stays() || x.Answered(last)) {
+	if len(breaches)+len(unfounded)+len(untrue.what) == 0 && (!v.stays() || x.Answered(last)) && unsettled(mended) == "" {
 		return nil, nil
 	}
 	who := g.ledger.ByEngine()
@@ -244,6 +244,9 @@ func (g *Guard) complete(id layout.ItemID, v *verdict, now, mended ledger.Record
 
 // text says what was wrong, in which commit of whom, and what to do.
 func (v *verdict) text() string {
+	if last := v.breaches[len(v.breaches)-1]; !slices.ContainsFunc(v.breaches, func(b breach) bool { return !b.conflict }) {
+		return ledger.Clip(heldFor(last.what), ledger.MaxMessage)
+	}
 	const most = 3
 	var said []string
 	for i, b := range v.breaches {

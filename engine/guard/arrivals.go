@@ -83,6 +83,9 @@ type breach struct {
 	// lacks is of a merge that only lacks what the join of its parents has, and of statuses that
 	// do not follow from the record: it is completed.
 	lacks bool
+	// conflict is of values that two histories gave, and no hold: git joined a manifest alone, as it does commit by
+	// commit where it rebases. They are kept, and the item is held.
+	conflict bool
 	// meant is what a revert means; nil: it is none.
 	meant *state.Reversal
 }

@@ -23,7 +23,8 @@
 //   - a retired item by the records that last stood: they are those it had, in a commit that
 //     leads there, and finished. Who takes its line away removes the item.
 //
-// A change that fits is taken as it is. An item of which something was removed, altered or
+// A change that fits is taken as it is. An item whose manifest has values in conflict and that nothing
+// holds, as git leaves it that joins commit by commit, is held. An item of which something was removed, altered or
 // made up is answered by one commit: its records with everything that was
 // acknowledged, and a hold whose text says the breach, its commit and its author; the
 // pushed commit stays in the history. Mending a mended record does nothing, so no two

@@ -254,7 +254,17 @@ func (x *examiner) item(ctx context.Context, c gitstore.Commit, main gitstore.Ha
 			x.found(id, next.breaches[len(next.breaches)-1])
 		}
 	} else { // such as a revert, which a join undid
-		next.breaches = slices.DeleteFunc(open, func(b breach) bool { return !b.forged && b.meant == nil || answers(c, b.commit.Hash) })
+		next.breaches = slices.DeleteFunc(open, func(b breach) bool {
+			if b.conflict {
+				return !slices.Contains(b.what, l.conflict)
+			}
+			return !b.forged && b.meant == nil || answers(c, b.commit.Hash)
+		})
+	}
+	if open := len(next.breaches); l.conflict != "" {
+		if next.breaches = add(next.breaches, breach{commit: c, what: []string{l.conflict}, conflict: true}); len(next.breaches) > open {
+			x.found(id, next.breaches[open])
+		}
 	}
 	if len(l.unclaimed) > 0 {
 		x.found(id, breach{commit: c, what: l.unclaimed, forged: true})

@@ -60,8 +60,7 @@ func JoinRecords(id layout.ItemID, base, a, b ledger.Records, plans state.Plans)
 		return a, err
 	}
 	if len(conflicts) > 0 && tombstone(a.Manifest) == nil && tombstone(b.Manifest) == nil {
-		text := state.HeldByConflict + strings.Join(conflicts, "; ") + ". Choose one of the values, or push what is right and release the item."
-		if err := holdFor(united, string(a.Manifest), string(b.Manifest), text); err != nil {
+		if err := holdFor(united, string(a.Manifest), string(b.Manifest), heldFor(conflicts)); err != nil {
 			return a, err
 		}
 	}
@@ -341,6 +340,31 @@ func withConflicts(manifest []byte, found []Conflict) ([]byte, error) {
 		kept[c.Key] = uniteValues(kept[c.Key], []any{c.Taken, c.Beside})
 	}
 	return layout.EncodeJSON(m)
+}
+
+// heldFor is the text of a hold for values that two histories gave.
+func heldFor(conflicts []string) string {
+	return state.HeldByConflict + strings.Join(conflicts, "; ") + ". Choose one of the values, or push what is right and release the item."
+}
+
+// unsettled says which values of a manifest wait for somebody to choose though nothing holds the item; "": none.
+func unsettled(now ledger.Records) string {
+	keys, values := layout.Conflicts(now.Manifest)
+	if len(keys) == 0 || now.Retired != (layout.Standing{}) || tombstone(now.Manifest) != nil {
+		return ""
+	}
+	if x, err := state.Decode(now.Execution); err != nil || len(x.Holds()) > 0 {
+		return ""
+	}
+	var said []string
+	for _, key := range keys {
+		var of []string
+		for _, v := range values[key] {
+			of = append(of, ledger.Clip(string(v), 200))
+		}
+		said = append(said, key+" is "+strings.Join(of, " or "))
+	}
+	return ledger.Printable(ledger.OneLine(strings.Join(said, "; "), 1500))
 }
 
 // holdFor adds a hold that any join of two makes alike, of which a and b are what they differ in.

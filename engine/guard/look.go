@@ -75,6 +75,7 @@ type looked struct {
 	misstates         bool           // they are of the records' own statements
 	untrue            bool           // one is of what stands beside them
 	unclaimed, forged []string       // attempts that nobody made
+	conflict          string         // see unsettled
 }
 
 // look holds an item's records against what they were.
@@ -126,6 +127,9 @@ func (x *looker) look(ctx context.Context, c gitstore.Commit, main gitstore.Hash
 	if len(l.what) == 0 && len(others) == 0 && len(l.unclaimed) == 0 {
 		l.what = misstated(c, id, l.now, plans)
 		l.misstates = len(l.what) > 0
+	}
+	if len(l.what) == 0 {
+		l.conflict = unsettled(l.now)
 	}
 	return l, nil
 }

@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
@@ -17,7 +18,7 @@ type Breach struct {
 	What   []string
 	Open   bool // no later commit answered it
 	// Peaceful is of a merge that only lacks something, and of a revert that only takes
-	// away: an answer makes it whole, and holds nothing.
+	// away: an answer makes it whole, and holds nothing; and of values in conflict, for which it holds the item.
 	Peaceful bool
 
 	meant *state.Reversal
@@ -30,7 +31,11 @@ func (g *Guard) Review(ctx context.Context, from gitstore.Hash, commits []gitsto
 	var told []Breach
 	x := newExaminer(g, window{from: from}, newBranch())
 	x.tell = func(id layout.ItemID, b breach) {
-		told = append(told, Breach{Item: id, Commit: b.commit, What: b.what, Peaceful: b.lacks || b.meant != nil, meant: b.meant})
+		what := b.what
+		if b.conflict {
+			what = []string{"left values in conflict, and nothing holds the item: " + strings.Join(what, "; ")}
+		}
+		told = append(told, Breach{Item: id, Commit: b.commit, What: what, Peaceful: b.lacks || b.meant != nil || b.conflict, meant: b.meant})
 	}
 	read := make([]gitstore.Commit, len(commits))
 	for i, h := range commits {

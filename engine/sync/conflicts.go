@@ -142,7 +142,7 @@ func mustText(v any) []byte {
 	return text
 }
 
-// HeldByJoins reports whether an item is held, and only by joins.
+// HeldByJoins reports whether an item is held, and only by joins or for what they left in conflict.
 func (s *Syncer) HeldByJoins(id layout.ItemID) (bool, error) {
 	_, rec, err := s.ledger.ReadTip(id, "")
 	if err != nil {
@@ -151,7 +151,7 @@ func (s *Syncer) HeldByJoins(id layout.ItemID) (bool, error) {
 	holds := rec.Execution.Holds()
 	other := slices.ContainsFunc(holds, func(k layout.IntentKey) bool {
 		in := rec.Execution.Intents[k]
-		return in.Kind != state.HoldIntent || in.By != guardJoiner
+		return in.By != guardJoiner && !strings.HasPrefix(in.Text, state.HeldByConflict)
 	})
 	return len(holds) > 0 && !other, nil
 }

@@ -3,6 +3,7 @@ package packed
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"bagpipe/engine/state"
@@ -35,6 +36,8 @@ func SummariseInto(it *Item, x *state.Execution, m layout.Manifest, plans func(d
 	}
 	if holds := x.Holds(); len(holds) > 0 {
 		it.Held, it.HeldBy = true, x.HoldText(state.Gravest(x, holds))
+	} else if keys, _ := layout.Conflicts(x.Manifest); len(keys) > 0 { // somebody else's program released it
+		it.Held, it.HeldBy = true, "until somebody chooses: "+state.HeldByConflict+strings.Join(keys, ", ")
 	}
 	if in, is := state.Disposal(x); is {
 		if it.Milestones == nil {
