@@ -20,7 +20,7 @@ var floors = map[string]int{
 	"bagpipe/engine":      10,
 	"bagpipe/engine/web":  9, "bagpipe/engine/web/access": 8, "bagpipe/engine/remote": 9, "bagpipe/engine/worker": 4, "bagpipe/engine/client": 4, "bagpipe/engine/remote/bus": 4, "bagpipe/engine/remote/wire": 3, "bagpipe/engine/alert": 9, "bagpipe/engine/notices": 9, "bagpipe/engine/metrics": 9,
 	"bagpipe/engine/ask": 8, "bagpipe/engine/feed": 8, "bagpipe/engine/schedule": 8, "bagpipe/engine/catalog": 8, "bagpipe/engine/reader": 8,
-	"bagpipe/engine/delivery": 8, "bagpipe/engine/sync": 8, "bagpipe/engine/audit": 8, "bagpipe/engine/export": 8, "bagpipe/engine/atlas": 8, "bagpipe/engine/search": 8, "bagpipe/engine/fixity": 8, "bagpipe/engine/doctor": 8, "bagpipe/engine/disposal": 8,
+	"bagpipe/engine/delivery": 8, "bagpipe/engine/sync": 8, "bagpipe/engine/audit": 7, "bagpipe/engine/export": 8, "bagpipe/engine/atlas": 8, "bagpipe/engine/search": 8, "bagpipe/engine/fixity": 8, "bagpipe/engine/doctor": 8, "bagpipe/engine/disposal": 8,
 	"bagpipe/engine/act": 7, "bagpipe/engine/intake": 7, "bagpipe/engine/attempt": 7,
 	"bagpipe/engine/index": 6, "bagpipe/engine/handover": 6, "bagpipe/engine/intake/recognition": 6, "bagpipe/engine/intake/identity": 6, "bagpipe/engine/intake/sidecar": 6,
 	"bagpipe/engine/settings": 5, "bagpipe/engine/guard": 5, "bagpipe/engine/control": 5,

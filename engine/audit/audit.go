@@ -111,6 +111,25 @@ func (a *Auditor) Run(ctx context.Context, o Options, tell func(Finding)) (Repor
 	return a.report, a.anchors(ctx, v, o.Signers)
 }
 
+// Condemned is what an audit finds for good in some commits, each by itself: what would be told of them
+// whatever came after them. What changed records otherwise is guard's to say, and to answer.
+func (a *Auditor) Condemned(ctx context.Context, commits []gitstore.Hash) (found []Finding, err error) {
+	reading := gitstore.NewScanning(a.ledger.Store, false)
+	defer func() { err = errors.Join(err, reading.Close()) }()
+	read := newReader(reading)
+	for i, h := range commits {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		r, err := a.commit(ctx, read, commits, i)
+		if err != nil {
+			return nil, fmt.Errorf("audit commit %s: %w", h, err)
+		}
+		found = append(found, r.told()...)
+	}
+	return found, nil
+}
+
 // result is what one commit came to.
 type result struct {
 	kind     byte

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"bagpipe/engine/audit"
 	"bagpipe/engine/fault"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
@@ -158,7 +159,15 @@ func (s *Syncer) unlawful(ctx context.Context, ours, base, theirs gitstore.Hash)
 		}
 		return where + ledger.Printable(ledger.OneLine(strings.Join(b.What, "; "), 500)), nil
 	}
-	return "", nil
+	found, err := audit.New(s.ledger, s.guard).Condemned(ctx, commits)
+	if err != nil || len(found) == 0 {
+		return "", err
+	}
+	where := "commit " + found[0].Commit[:12] + " "
+	if found[0].Item != "" {
+		where += "of item " + found[0].Item.Short() + " "
+	}
+	return ledger.Printable(ledger.OneLine(where+"would be told of by every audit: "+found[0].Text, 600)), nil
 }
 
 // sound refuses settings that cannot be used once a branch is joined: those of the branch, or lines that
