@@ -80,7 +80,7 @@ func (j *Joiner) Commit(ctx context.Context, base, a, b gitstore.Hash) (gitstore
 	if err != nil {
 		return a, err
 	}
-	files, both, err := joinTrees(ctx, l, base, a, b, over)
+	files, both, err := joinTrees(ctx, joining{ledger: l}, base, a, b, over)
 	if err != nil {
 		return a, err
 	}
@@ -109,31 +109,50 @@ func (j *Joiner) both(ctx context.Context, c gitstore.Commit) (both map[layout.I
 	if last.commit == c.Hash {
 		return last.both, true, nil
 	}
-	return IsJoin(ctx, j.ledger, c)
+	both, is, before, err := isJoin(ctx, j.ledger, c)
+	if before {
+		both = nil // what the join of now has of them is no measure
+	}
+	return both, is, err
 }
 
-// IsJoin reports whether a commit with two parents holds what the Joiner makes of them, and gives
+// IsJoin reports whether a commit with two parents holds what the Joiner makes of them, or made, and gives
 // the items whose records both parents changed.
 func IsJoin(ctx context.Context, l *ledger.Ledger, c gitstore.Commit) (both map[layout.ItemID]bool, is bool, err error) {
+	both, is, _, err = isJoin(ctx, l, c)
+	return both, is, err
+}
+
+// isJoin is IsJoin; before: it joins manifests as joins did before.
+func isJoin(ctx context.Context, l *ledger.Ledger, c gitstore.Commit) (both map[layout.ItemID]bool, is, before bool, err error) {
 	if len(c.Parents) != 2 {
-		return nil, false, nil
+		return nil, false, false, nil
 	}
 	a, b := c.Parents[0], c.Parents[1]
 	base, err := l.Store.Base(ctx, a, b)
 	if err != nil || base.IsZero() || b.String() < a.String() {
-		return nil, false, err
+		return nil, false, false, err
 	}
 	over, err := changedMore(ctx, l, base, a, b)
 	if err != nil {
-		return nil, false, err
+		return nil, false, false, err
 	}
-	if both, is, err = isJoinOver(ctx, l, c, base, over); is || err != nil || over == a {
-		return both, is, err
+	overs := []gitstore.Hash{over, a} // joins before were made over a
+	if over == a {
+		overs = overs[:1]
 	}
-	return isJoinOver(ctx, l, c, base, a) // as joins before were made
+	for _, before := range []bool{false, true} {
+		for _, over := range overs {
+			if both, is, err = isJoinOver(ctx, joining{ledger: l, before: before}, c, base, over); is || err != nil {
+				return both, is, before, err
+			}
+		}
+	}
+	return both, false, false, nil
 }
 
-func isJoinOver(ctx context.Context, l *ledger.Ledger, c gitstore.Commit, base, over gitstore.Hash) (both map[layout.ItemID]bool, is bool, err error) {
+func isJoinOver(ctx context.Context, j joining, c gitstore.Commit, base, over gitstore.Hash) (both map[layout.ItemID]bool, is bool, err error) {
+	l := j.ledger
 	reading := gitstore.NewScanning(l.Store, false)
 	defer func() { err = errors.Join(err, reading.Close()) }()
 	read := reading.Scan()
@@ -148,7 +167,7 @@ func isJoinOver(ctx context.Context, l *ledger.Ledger, c gitstore.Commit, base, 
 	var want, found map[string][]byte
 	var sides errgroup.Group
 	sides.Go(func() (err error) {
-		want, both, err = joinTrees(ctx, l, base, c.Parents[0], c.Parents[1], over)
+		want, both, err = joinTrees(ctx, j, base, c.Parents[0], c.Parents[1], over)
 		return err
 	})
 	sides.Go(func() (err error) {

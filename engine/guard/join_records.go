@@ -24,7 +24,8 @@ import (
 //
 //   - the execution record by state.Join;
 //   - the manifest by key, three-way; a key that both changed has the greater value, and a hold says
-//     both; of two versions the later says what was dropped, and its values come first;
+//     both; of two versions the later says what was dropped, and its values come first; of two that both
+//     are the next one, that which began later says it, with all that is told of its bytes, and a hold says so;
 //   - the inventory that the manifest names;
 //   - of each copy in deposits.json, what the later look found;
 //   - an item that one side retired stands again where the other went on.
@@ -32,6 +33,11 @@ import (
 // Records that cannot be used give way to those that can; where a later version of the program wrote
 // them, the item is held.
 func JoinRecords(id layout.ItemID, base, a, b ledger.Records, plans state.Plans) (ledger.Records, error) {
+	return joinRecords(id, base, a, b, plans, joinManifests)
+}
+
+// joinRecords is JoinRecords; manifests joins those, as now or as before.
+func joinRecords(id layout.ItemID, base, a, b ledger.Records, plans state.Plans, manifests func(base, a, b ledger.Records) (ledger.Records, []string, error)) (ledger.Records, error) {
 	switch {
 	case !b.Sound(id) && a.Sound(id):
 		return beside(a, b, plans)
@@ -55,7 +61,7 @@ func JoinRecords(id layout.ItemID, base, a, b ledger.Records, plans state.Plans)
 	if err != nil {
 		return a, err
 	}
-	out, conflicts, err := joinManifests(base, a, b)
+	out, conflicts, err := manifests(base, a, b)
 	if err != nil {
 		return a, err
 	}
@@ -135,6 +141,19 @@ func joinDeposits(a, b []byte) ([]byte, error) {
 
 // joinManifests gives the manifest and its inventory.
 func joinManifests(base, a, b ledger.Records) (out ledger.Records, conflicts []string, err error) {
+	ra, rb := versionRank(a.Manifest), versionRank(b.Manifest)
+	if v := versionOf(a); v != versionOf(b) || v <= versionOf(base) || ra == rb {
+		return joinManifestsBefore(base, a, b)
+	}
+	if ra < rb {
+		a, b = b, a
+	}
+	united, found, err := joinTwins(base.Manifest, a.Manifest, b.Manifest)
+	return kept(united, found, err, a, b, base)
+}
+
+// joinManifestsBefore is joinManifests as it was when two that were both the next version were joined key by key.
+func joinManifestsBefore(base, a, b ledger.Records) (out ledger.Records, conflicts []string, err error) {
 	va, vb := versionOf(a), versionOf(b)
 	if va < vb {
 		a, b = b, a
@@ -149,6 +168,11 @@ func joinManifests(base, a, b ledger.Records) (out ledger.Records, conflicts []s
 		return ledger.Records{Manifest: united, Inventory: inventoryOf(united, a, b, base)}, nil, err
 	}
 	united, found, err := JoinJSON(base.Manifest, a.Manifest, b.Manifest)
+	return kept(united, found, err, a, b, base)
+}
+
+// kept gives a manifest that keeps what was found in conflict, and its inventory, one of some.
+func kept(united []byte, found []Conflict, err error, of ...ledger.Records) (out ledger.Records, conflicts []string, _ error) {
 	if err == nil && len(found) > 0 {
 		united, err = withConflicts(united, found)
 	}
@@ -158,7 +182,59 @@ func joinManifests(base, a, b ledger.Records) (out ledger.Records, conflicts []s
 	for _, c := range found {
 		conflicts = append(conflicts, c.text())
 	}
-	return ledger.Records{Manifest: united, Inventory: inventoryOf(united, a, b, base)}, conflicts, nil
+	return ledger.Records{Manifest: united, Inventory: inventoryOf(united, of...)}, conflicts, nil
+}
+
+// versionRank orders what may be one version of an item: as state.Join chooses of their workflows, by when they began.
+func versionRank(manifest []byte) string {
+	var m struct{ Since, Source any }
+	d := json.NewDecoder(bytes.NewReader(manifest))
+	d.UseNumber()
+	if err := d.Decode(&m); err != nil {
+		return ""
+	}
+	since, _ := m.Since.(string)
+	return since + "\x00" + valueText(m.Source)
+}
+
+// foundInBytes are the members of metadata that robots of this program find in the bytes.
+var foundInBytes = []string{"business", "details", "entity", "formats", "signatures", "space", "time", "viruses"}
+
+// joinTwins is the manifest of two that both are the next version of an item: what describes it is joined as ever, and all
+// that is of the bytes is as first has it.
+func joinTwins(base, first, other []byte) (united []byte, conflicts []Conflict, err error) {
+	of, err := decodeSides(base, first, other)
+	if err != nil {
+		return nil, nil, err
+	}
+	out := joinMembers("", of[0], of[1], of[2], &conflicts)
+	both := append([]string{"originals"}, described...)
+	maps.DeleteFunc(out, func(k string, _ any) bool { return !slices.Contains(both, k) })
+	for k, v := range of[1] {
+		if !slices.Contains(both, k) {
+			out[k] = v
+		}
+	}
+	if metadata, is := out["metadata"].(map[string]any); is {
+		metadata = maps.Clone(metadata)
+		its, _ := of[1]["metadata"].(map[string]any)
+		for _, k := range foundInBytes {
+			if delete(metadata, k); its[k] != nil {
+				metadata[k] = its[k]
+			}
+		}
+		out["metadata"] = metadata
+	}
+	conflicts = slices.DeleteFunc(conflicts, func(c Conflict) bool {
+		words := strings.SplitN(c.Key, ".", 3)
+		return !slices.Contains(described, words[0]) || words[0] == "metadata" && len(words) > 1 && slices.Contains(foundInBytes, words[1])
+	})
+	key := "source"
+	if reflect.DeepEqual(of[1][key], of[2][key]) {
+		key = "since"
+	}
+	united, err = layout.EncodeJSON(out)
+	return united, append(conflicts, Conflict{key, of[1][key], of[2][key]}), err
 }
 
 // described are the members of a manifest that people change, whatever the version.
@@ -166,16 +242,9 @@ var described = []string{"collection", "label", "lane", "metadata", "identifiers
 
 // joinVersions is the manifest of a later version, with what describes the item on the other side alone.
 func joinVersions(base, later, other []byte) ([]byte, error) {
-	var of [3]map[string]any
-	for i, data := range [][]byte{base, later, other} {
-		if len(data) == 0 {
-			continue
-		}
-		d := json.NewDecoder(bytes.NewReader(data))
-		d.UseNumber()
-		if err := d.Decode(&of[i]); err != nil {
-			return nil, fmt.Errorf("join: %w", err)
-		}
+	of, err := decodeSides(base, later, other)
+	if err != nil {
+		return nil, err
 	}
 	out := maps.Clone(of[1])
 	for _, key := range described {
@@ -229,19 +298,26 @@ func (c Conflict) text() string {
 // JoinJSON unites two objects key by key, three-way, also within objects; conflicts are, in
 // order, the keys that both changed.
 func JoinJSON(base, a, b []byte) (united []byte, conflicts []Conflict, err error) {
-	var of [3]map[string]any
-	for i, data := range [][]byte{base, a, b} {
+	of, err := decodeSides(base, a, b)
+	if err != nil {
+		return nil, nil, err
+	}
+	united, err = layout.EncodeJSON(joinMembers("", of[0], of[1], of[2], &conflicts))
+	return united, conflicts, err
+}
+
+func decodeSides(sides ...[]byte) (of [3]map[string]any, err error) {
+	for i, data := range sides {
 		if len(data) == 0 {
 			continue
 		}
 		d := json.NewDecoder(bytes.NewReader(data))
 		d.UseNumber()
 		if err := d.Decode(&of[i]); err != nil {
-			return nil, nil, fmt.Errorf("join: %w", err)
+			return of, fmt.Errorf("join: %w", err)
 		}
 	}
-	united, err = layout.EncodeJSON(joinMembers("", of[0], of[1], of[2], &conflicts))
-	return united, conflicts, err
+	return of, nil
 }
 
 // joinMembers unites objects; where both changed a key, and nobody asks for the conflicts, a's value is taken.

@@ -20,15 +20,21 @@ import (
 // hold what those of the other do as well; base is what both began from. What it makes is the same over
 // either, and the fewer files the other changed, the sooner it is made.
 func JoinTrees(ctx context.Context, l *ledger.Ledger, base, a, b, over gitstore.Hash) (map[string][]byte, error) {
-	files, _, err := joinTrees(ctx, l, base, a, b, over)
+	files, _, err := joinTrees(ctx, joining{ledger: l}, base, a, b, over)
+	return files, err
+}
+
+// JoinTreesBefore is JoinTrees as it was when two versions of an item that both were the next one were joined key by key:
+// joins of then stay joins.
+func JoinTreesBefore(ctx context.Context, l *ledger.Ledger, base, a, b, over gitstore.Hash) (map[string][]byte, error) {
+	files, _, err := joinTrees(ctx, joining{ledger: l, before: true}, base, a, b, over)
 	return files, err
 }
 
 // joinTrees is JoinTrees; it gives the items besides whose records both sides changed.
-func joinTrees(ctx context.Context, l *ledger.Ledger, base, a, b, over gitstore.Hash) (files map[string][]byte, both map[layout.ItemID]bool, err error) {
-	reading := gitstore.NewScanning(l.Store, false)
+func joinTrees(ctx context.Context, j joining, base, a, b, over gitstore.Hash) (files map[string][]byte, both map[layout.ItemID]bool, err error) {
+	reading := gitstore.NewScanning(j.ledger.Store, false)
 	defer func() { err = errors.Join(err, reading.Close()) }()
-	j := joining{ledger: l}
 	if err := j.open(reading.Scan(), base, a, b); err != nil {
 		return nil, nil, err
 	}
@@ -249,6 +255,7 @@ type joining struct {
 	ledger     *ledger.Ledger
 	base, a, b gitstore.View
 	over       gitstore.View // a or b: whose files are changed
+	before     bool          // see joinManifestsBefore
 }
 
 func (j *joining) open(read *gitstore.Scan, base, a, b gitstore.Hash) (err error) {
@@ -277,7 +284,11 @@ func (j *joining) item(id layout.ItemID, files map[string][]byte, stood map[layo
 			return err
 		}
 	}
-	united, err := JoinRecords(id, of[0], of[1], of[2], j.ledger.PlansAt(j))
+	manifests := joinManifests
+	if j.before {
+		manifests = joinManifestsBefore
+	}
+	united, err := joinRecords(id, of[0], of[1], of[2], j.ledger.PlansAt(j), manifests)
 	if err != nil {
 		return fmt.Errorf("item %s: %w", id, err)
 	}

@@ -116,7 +116,7 @@ func (s *Syncer) Choose(ctx context.Context, id layout.ItemID, key string, n int
 		case n < 1 || n > len(values):
 			return nil, fault.New(fault.Invalid, fmt.Sprintf("%s has %d values; give a number from 1 to %d", key, len(values), len(values)))
 		case !slices.Contains(chosen, strings.Split(key, ".")[0]) && string(mustText(values[n-1])) != string(mustText(in[last])):
-			return nil, fault.New(fault.Refused, fmt.Sprintf("%s says what the item is; the value in force stands", key))
+			return nil, notOther(id, key, head.Version)
 		case values[n-1] == nil:
 			delete(in, last)
 		default:
@@ -132,6 +132,16 @@ func (s *Syncer) Choose(ctx context.Context, id layout.ItemID, key string, n int
 		return &gitstore.Change{Files: map[string][]byte{path: data}, Author: who.Author, Message: who.Sign(message)}, err
 	})
 	return left, err
+}
+
+// notOther refuses a value that says what an item is, and which its bytes in force are not.
+func notOther(id layout.ItemID, key string, version int) error {
+	if key != "source" {
+		return fault.New(fault.Refused, fmt.Sprintf("%s says what the item is; the value in force stands", key))
+	}
+	return fault.New(fault.Refused, fmt.Sprintf("two sites made a version %d of item %s; the source in force stands, with all that was found in its bytes. "+
+		"The others are still in the item's folder of the site that took them in, and can be its next version, once that in force is chosen", version, id.Short()),
+		fault.Remedy{Verb: fault.AddVersion, Item: id})
 }
 
 func mustText(v any) []byte {

@@ -437,3 +437,81 @@ func TestAJoinThatChoseSettingsIsOne(t *testing.T) {
 		}
 	}
 }
+
+// Two versions 2 that were made apart: the join has the bytes of one, the later, as a whole, whatever comes first and in
+// whichever order three are joined. A join that was made key by key before is one still.
+func TestTwoNextVersionsAreJoinedAsAWhole(t *testing.T) {
+	w, ctx := newWorld(t), context.Background()
+	l, id := w.e.Ledger, w.items[0]
+	p := layout.ItemDir(id) + "/" + layout.ManifestJSON
+	q := layout.ItemDir(id) + "/" + layout.InventoryJSON
+	at := func(h gitstore.Hash) (layout.Manifest, []byte, []byte) {
+		v, err := l.Store.At(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, errM := v.ReadFile(p)
+		inventory, errI := ledger.ReadOptional(v, q)
+		m, err := layout.DecodeManifest(data)
+		if err := errors.Join(errM, errI, err); err != nil {
+			t.Fatal(err)
+		}
+		return m, data, inventory
+	}
+	first, old, _ := at(w.base)
+	var h [3]gitstore.Hash
+	var inventories [3][]byte
+	for i := range h {
+		inventories[i] = fmt.Appendf(nil, "{\"files\": [], \"item\": %q, \"schema\": 1, \"side\": %d}\n", id, 2-i)
+		m := first
+		m.Version, m.Since = 2, w.clock.Add(time.Duration(i+1)*time.Minute)
+		m.Source.Name, m.Source.Digest = fmt.Sprint("drop ", 2-i), fmt.Sprintf("sha256:%064x", 9-i) // by values alone another would be in force
+		m.Inventory = &layout.InventorySummary{Digest: ledger.DigestOf(inventories[i]), Files: i}
+		m.Metadata = map[string]any{"formats": []any{fmt.Sprint("fmt/", 9-i)}, "seen": fmt.Sprint("by ", i)}
+		data, err := m.EncodeNext(old)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h[i] = w.commit(w.base, map[string][]byte{p: data, q: inventories[i]})
+	}
+	left, right := w.join(w.join(h[0], h[1]), h[2]), w.join(h[0], w.join(h[2], h[1]))
+	for _, joined := range []gitstore.Hash{left, right, w.join(left, right)} {
+		m, data, inventory := at(joined)
+		if m.Source.Name != "drop 0" || !bytes.Equal(inventory, inventories[2]) || m.Inventory == nil || m.Inventory.Digest != ledger.DigestOf(inventory) || fmt.Sprint(m.Metadata["formats"]) != "[fmt/7]" {
+			t.Errorf("the bytes are not those of the last as a whole:\n%s", data)
+		}
+		keys, values := layout.Conflicts(data)
+		if !slices.Equal(keys, []string{"metadata.seen", "source"}) || len(values["source"]) != 3 || len(values["metadata.seen"]) != 3 {
+			t.Errorf("in conflict are %v: %s", keys, values)
+		}
+	}
+	_, a, _ := at(left)
+	if _, b, _ := at(right); !bytes.Equal(a, b) {
+		t.Errorf("the order of joins matters:\n%s\n%s", a, b)
+	}
+
+	pair := []gitstore.Hash{h[0], h[1]}
+	slices.SortFunc(pair, func(a, b gitstore.Hash) int { return strings.Compare(a.String(), b.String()) })
+	files, err := guard.JoinTreesBefore(ctx, l, w.base, pair[0], pair[1], pair[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, altered := range []bool{false, true} {
+		if altered {
+			files[p] = bytes.Replace(files[p], []byte("letter 0"), []byte("letter 9"), 1)
+		}
+		made, err := l.Store.JoinCommit(ctx, [2]gitstore.Hash(pair), pair[0], files, guard.JoinMessage(pair[0], pair[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, errAt := l.Store.At(made)
+		if errAt != nil {
+			t.Fatal(errAt)
+		}
+		c, errAbout := v.About()
+		_, is, err := guard.IsJoin(ctx, l, c)
+		if errAbout != nil || err != nil || is == altered || made == w.join(h[0], h[1]) {
+			t.Errorf("altered %v: a join as before is one: %v; %v", altered, is, errors.Join(errAbout, err))
+		}
+	}
+}
