@@ -60,7 +60,9 @@ const (
 	// CloneAnew removes what a clone left in a folder, Name, that was cut off; another can be made then.
 	CloneAnew Verb = "clone-anew"
 	// RemoveRemote forgets a remote, Name.
-	RemoveRemote Verb = "remove-remote"
+	PutBackBranch Verb = "put-back-branch" // Name, the workspace; From, a remote; To, the branch that was rewritten there
+	DropBranch    Verb = "drop-branch"     // Name, the workspace; From, a remote; To, the branch
+	RemoveRemote  Verb = "remove-remote"
 	// SignNothing has commits signed no more.
 	SignNothing Verb = "sign-nothing"
 

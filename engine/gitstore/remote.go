@@ -116,7 +116,7 @@ func askRemote(ctx context.Context, root string, args ...string) ([]byte, error)
 	var out, wrong bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &wrong
 	if err := cmd.Run(); err != nil {
-		return out.Bytes(), fmt.Errorf("git %s: %w: %s", args[0], err, gitsReason(wrong.String()))
+		return out.Bytes(), &refusedError{call: args[0], why: err, said: wrong.String()}
 	}
 	if strings.Contains(wrong.String(), "shallow roots are not allowed") { // git fetch took nothing, and calls that a success
 		return out.Bytes(), errShallow
@@ -126,16 +126,39 @@ func askRemote(ctx context.Context, root string, args ...string) ([]byte, error)
 
 var errShallow = fault.New(fault.Refused, "its repository is shallow: it lacks the older part of the history, so that nothing is taken from it or pushed to it")
 
+// refusedError is a call of git that ended badly, with what git said.
+type refusedError struct {
+	call, said string
+	why        error
+}
+
+func (e *refusedError) Error() string {
+	return fmt.Sprintf("git %s: %v: %s", e.call, e.why, gitsReason(e.said))
+}
+
+func (e *refusedError) Unwrap() error { return e.why }
+
+// rewritten lists the branches that git did not take, as they do not follow on what was fetched before; only: git
+// complains of nothing else.
+func (e *refusedError) rewritten() (branches []string, only bool) {
+	rest := ""
+	for line := range strings.Lines(e.said) {
+		if branch, rejected := strings.CutPrefix(strings.TrimSpace(line), "! [rejected]"); rejected {
+			name, _, _ := strings.Cut(strings.TrimSpace(branch), " ")
+			branches = append(branches, name)
+			continue
+		}
+		rest += line
+	}
+	return branches, gitsReason(rest) == ""
+}
+
 // gitsReason is what git said went wrong, in one line.
 func gitsReason(said string) string {
 	var lines []string
 	for line := range strings.Lines(said) {
 		line = strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(line), "fatal: "), "error: ")
-		branch, rejected := strings.CutPrefix(line, "! [rejected]")
 		switch {
-		case rejected:
-			name, _, _ := strings.Cut(strings.TrimSpace(branch), " ")
-			lines = append(lines, "branch "+name+" was rewritten there, and is not taken")
 		case strings.HasPrefix(line, "From "), strings.Contains(line, " -> "): // what was fetched
 		case line == "", line == "Please make sure you have the correct access rights", line == "and the repository exists.":
 		default:
@@ -145,39 +168,58 @@ func gitsReason(said string) string {
 	return strings.Join(lines, "; ")
 }
 
-// Fetch brings the branches main, site/* and for/* of a remote, and gives the tips of the first
-// two by name. A
-// site's branch that was rewritten is refused, and an error beside the others.
-func Fetch(ctx context.Context, root, remote string) (map[string]Hash, error) {
+// Fetched is what a remote has: the tips of its branches main and site/*, by name. Of those that were Rewritten there
+// the tip is that which was fetched before.
+type Fetched struct {
+	Tips      map[string]Hash
+	Rewritten []string
+}
+
+// Fetch brings the branches main, site/* and for/* of a remote, and forgets those that are gone there. own is the branch
+// of this site, which is taken as it stands there: nobody but this site puts it right.
+func Fetch(ctx context.Context, root, remote, own string) (f Fetched, err error) {
 	at := remoteBranches + remote + "/"
 	if err := dropDeadLocks(root, at, ownRefs, anchorRefs); err != nil {
-		return nil, err
+		return f, err
 	}
-	failed := cleared(root, func() error {
-		_, err := askRemote(ctx, root, "fetch", "--no-progress", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules", "--", remote,
-			"+refs/heads/main*:"+at+"main*", "refs/heads/site/*:"+at+"site/*",
-			"+"+anchorRefs+"*:"+remoteTags+remote+"/*", "+"+offerRefs+"*:"+remoteOffers+remote+"/*")
-		return err
-	})
+	ask := func(refs ...string) error {
+		return cleared(root, func() error {
+			_, err := askRemote(ctx, root, slices.Concat([]string{"fetch", "--prune", "--no-progress", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules", "--", remote}, refs)...)
+			return err
+		})
+	}
+	failed := ask("+refs/heads/main*:"+at+"main*", "refs/heads/site/*:"+at+"site/*",
+		"+"+anchorRefs+"*:"+remoteTags+remote+"/*", "+"+offerRefs+"*:"+remoteOffers+remote+"/*")
+	if refused, is := errors.AsType[*refusedError](failed); is {
+		rewritten, only := refused.rewritten()
+		if only && len(rewritten) > 0 {
+			failed = nil
+		}
+		if i := slices.Index(rewritten, own); i >= 0 {
+			rewritten = slices.Delete(rewritten, i, i+1)
+			failed = errors.Join(failed, ask("+refs/heads/"+own+":"+at+own))
+		}
+		f.Rewritten = rewritten
+	}
 	if err := takeAnchors(ctx, root, remote); err != nil {
-		return nil, err
+		return f, err
 	}
 	out, err := gitSays(ctx, root, nil, "for-each-ref", "--format=%(objectname) %(refname)", at)
 	if err != nil {
-		return nil, err
+		return f, err
 	}
-	tips := map[string]Hash{}
+	f.Tips = map[string]Hash{}
 	for line := range strings.Lines(string(out)) {
 		hash, name, _ := strings.Cut(strings.TrimSpace(line), " ")
 		h, err := ParseHash(hash)
 		if err != nil {
-			return nil, err
+			return f, err
 		}
 		if name = strings.TrimPrefix(name, at); name == "main" || strings.HasPrefix(name, layout.SitesBranches) {
-			tips[name] = h
+			f.Tips[name] = h
 		}
 	}
-	return tips, failed
+	return f, failed
 }
 
 const (

@@ -80,12 +80,17 @@ func (s *Syncer) Restored(ctx context.Context, name layout.Name, alone bool) err
 		return fault.New(fault.Refused, fmt.Sprintf("site %s may have done more since this copy was made; name a remote that has it, or say that there is none", name), fault.Remedy{Verb: fault.AddRemote})
 	}
 	for _, remote := range remotes {
-		tips, err := gitstore.Fetch(ctx, l.Root, remote)
+		own := layout.SitesBranches + string(name)
+		f, err := gitstore.Fetch(ctx, l.Root, remote, own)
 		if err != nil {
 			return fmt.Errorf("fetch from %s: %w", remote, err)
 		}
-		for _, tip := range slices.Sorted(maps.Keys(tips)) {
-			if _, err := s.take(ctx, tips[tip], s.keepOurs); err != nil {
+		for _, tip := range slices.Sorted(maps.Keys(f.Tips)) {
+			_, err := s.take(ctx, f.Tips[tip], s.keepOurs)
+			if errors.Is(err, errUnrelated) && tip != own && tip != mainBranch { // the next sync tells of it
+				err = nil
+			}
+			if err != nil {
 				return fmt.Errorf("%s: %w", tip, err)
 			}
 		}

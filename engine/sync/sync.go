@@ -67,32 +67,30 @@ func (s *Syncer) Sync(ctx context.Context, again bool) (reports []Report, err er
 func (s *Syncer) with(ctx context.Context, remote string, again bool) (Report, error) {
 	r := Report{Remote: remote, Joined: []string{}, Pushed: []string{}, Refused: map[string]string{}, Offered: []Offered{}}
 	own := layout.SitesBranches + string(s.ledger.Site.Name)
-	tips, fetched := gitstore.Fetch(ctx, s.ledger.Root, remote)
+	fetched, err := gitstore.Fetch(ctx, s.ledger.Root, remote, own)
 	if ctx.Err() != nil {
 		return r, ctx.Err()
 	}
-	var errs []error
-	if back, pushed := tips[own]; pushed {
+	errs := []error{err}
+	for _, b := range fetched.Rewritten {
+		errs = append(errs, fault.New(fault.Refused, fmt.Sprintf("branch %s was rewritten there, and is not taken", b),
+			fault.Remedy{Verb: fault.PutBackBranch, Name: s.ledger.Root, From: remote, To: b}))
+	}
+	if back, pushed := fetched.Tips[own]; pushed {
 		did, err := s.takeBack(ctx, back)
 		if err != nil {
-			return r, errors.Join(err, fetched)
+			return r, errors.Join(append(errs, err)...)
 		}
 		if did {
 			r.Joined = append(r.Joined, own)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(tips)) {
-		did, err := s.take(ctx, tips[name], s.keepOurs)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", name, err))
-		} else if did {
-			r.Joined = append(r.Joined, name)
-		}
+	apart, wait, errTake := s.takeAll(ctx, &r, fetched.Tips)
+	errs = append(errs, errTake)
+	if err != nil || apart {
+		return r, errors.Join(errs...)
 	}
-	if fetched != nil {
-		return r, errors.Join(append(errs, fetched)...)
-	}
-	err := s.guard.LookAtFew(ctx)
+	err = s.guard.LookAtFew(ctx)
 	if err == nil && len(r.Joined) > 0 {
 		err = ledger.LookAtMark(ctx, s.ledger)
 	}
@@ -104,12 +102,40 @@ func (s *Syncer) with(ctx context.Context, remote string, again bool) (Report, e
 	if err != nil {
 		return r, errors.Join(append(errs, err)...)
 	}
-	if err := s.push(ctx, &r, own, tips); err != nil {
+	if err := s.push(ctx, &r, own, fetched.Tips, wait); err != nil {
 		return r, errors.Join(append(errs, err)...)
 	}
 	s.dropRemote(ctx, remote, offered)
 	return r, errors.Join(errs...)
 }
+
+// takeAll takes what the branches of a remote have; apart: they are all of another history. One that is not taken
+// keeps no other from that, and main waits with its commits.
+func (s *Syncer) takeAll(ctx context.Context, r *Report, tips map[string]gitstore.Hash) (apart, mainWaits bool, err error) {
+	var errs []error
+	unrelated := 0
+	for _, name := range slices.Sorted(maps.Keys(tips)) {
+		did, err := s.take(ctx, tips[name], s.keepOurs)
+		switch {
+		case errors.Is(err, errUnrelated):
+			unrelated++
+			err = fault.New(fault.Refused, fmt.Sprintf("%s: %v", name, err), fault.Remedy{Verb: fault.DropBranch, Name: s.ledger.Root, From: r.Remote, To: name})
+			errs = append(errs, err)
+		case err != nil:
+			errs = append(errs, fmt.Errorf("%s: %w", name, err))
+		case did:
+			r.Joined = append(r.Joined, name)
+		}
+		mainWaits = mainWaits || err != nil && name == mainBranch
+	}
+	if unrelated > 0 && unrelated == len(tips) {
+		return true, true, fault.New(fault.Refused, "its history is unrelated to that of this workspace: nothing is joined, and nothing pushed there", fault.Remedy{Verb: fault.RemoveRemote, Name: r.Remote})
+	}
+	return false, mainWaits, errors.Join(errs...)
+}
+
+// errUnrelated is a history that has no commit in common with this workspace's.
+var errUnrelated = errors.New("unrelated to that of this workspace")
 
 // join gives the commit that holds what two do: the later of the two, or a join commit.
 func (s *Syncer) join(ctx context.Context, a, b gitstore.Hash) (gitstore.Hash, error) {
@@ -118,7 +144,7 @@ func (s *Syncer) join(ctx context.Context, a, b gitstore.Hash) (gitstore.Hash, e
 	case err != nil:
 		return a, err
 	case base.IsZero():
-		return a, fault.New(fault.Refused, fmt.Sprintf("the history of %s is unrelated to that of this workspace", b.String()[:12]))
+		return a, fmt.Errorf("the history of %s is %w", b.String()[:12], errUnrelated)
 	case base == a:
 		return b, nil
 	case base == b:
@@ -197,15 +223,15 @@ func (s *Syncer) keepOurs(ctx context.Context, tip, to gitstore.Hash) error {
 	return gitstore.KeepOurs(ctx, s.ledger.Root, tip)
 }
 
-// push writes to the remote what it does not have.
-func (s *Syncer) push(ctx context.Context, r *Report, own string, tips map[string]gitstore.Hash) error {
+// push writes to the remote what it does not have, to main unless that waits.
+func (s *Syncer) push(ctx context.Context, r *Report, own string, tips map[string]gitstore.Hash, mainWaits bool) error {
 	v, err := s.ledger.Store.Tip()
 	if err != nil {
 		return err
 	}
 	var branches []string
 	for _, b := range []string{own, mainBranch} {
-		if tips[b] != v.Commit() {
+		if tips[b] != v.Commit() && !(b == mainBranch && mainWaits) {
 			branches = append(branches, b)
 		}
 	}
