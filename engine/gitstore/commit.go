@@ -5,17 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
-	"path/filepath"
-	"slices"
-	"strings"
 	"sync/atomic"
 
-	"bagpipe/engine/fault"
 	"bagpipe/engine/gitstore/internal/ref"
 	"bagpipe/engine/gitstore/internal/worktree"
-	"bagpipe/layout"
-	"bagpipe/layout/disk"
 )
 
 // Reader reads committed files as they are when an edit is applied.
@@ -153,58 +146,4 @@ func (s *Store) enqueue(ctx context.Context, r *request) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// commitInClone is Commit in a clone.
-func (s *Store) commitInClone(ctx context.Context, apply func(Reader) (*Change, error)) (Hash, error) {
-	v, err := s.Tip()
-	if err != nil {
-		return Hash{}, err
-	}
-	c, err := apply(v)
-	if err != nil || c == nil || len(c.Files) == 0 {
-		return v.commit, err
-	}
-	root := s.repo.Root
-	paths := slices.Sorted(maps.Keys(c.Files))
-	dirty, err := gitAt(ctx, root, nil, slices.Concat([]string{"status", "--porcelain", "--untracked-files=all", "--"}, paths)...)
-	if err != nil {
-		return Hash{}, err
-	}
-	if len(dirty) > 0 {
-		return Hash{}, fault.New(fault.Refused, fmt.Sprintf("the clone has changes that are not committed: %s; commit or stash them first", strings.Join(strings.Fields(string(dirty))[1:2], "")))
-	}
-	for _, p := range paths {
-		name := filepath.Join(root, filepath.FromSlash(p))
-		if c.Files[p] == nil {
-			err = layout.RemoveIfThere(name)
-		} else if err = disk.MkdirAll(filepath.Dir(name), 0o777); err == nil {
-			err = disk.WriteFile(name, c.Files[p], 0o666)
-		}
-		if err != nil {
-			return Hash{}, err
-		}
-	}
-	_, err = gitAt(ctx, root, nil, slices.Concat([]string{"add", "--"}, paths)...)
-	if err == nil {
-		_, err = gitAt(ctx, root, []byte(c.Message), slices.Concat([]string{"commit", "--quiet", "--cleanup=verbatim", "-F", "-", "--only", "--"}, paths)...)
-	}
-	if err != nil {
-		var old []string
-		for _, p := range paths {
-			if _, errRead := v.ReadFile(p); errRead == nil {
-				old = append(old, p)
-			} else {
-				err = errors.Join(err, layout.RemoveIfThere(filepath.Join(root, filepath.FromSlash(p))))
-			}
-		}
-		_, errBack := gitAt(ctx, root, nil, slices.Concat([]string{"reset", "--quiet", "--"}, paths)...)
-		if len(old) > 0 {
-			_, errOld := gitAt(ctx, root, nil, slices.Concat([]string{"checkout", "HEAD", "--"}, old)...)
-			errBack = errors.Join(errBack, errOld)
-		}
-		return Hash{}, errors.Join(err, errBack)
-	}
-	v, err = s.Tip()
-	return v.commit, err
 }
