@@ -151,7 +151,7 @@ func (c *batchCloseCmd) Run(ctx context.Context, a *app) error {
 }
 
 type collectionCmd struct {
-	Add  collectionAddCmd  `cmd:"" help:"Add a collection: a folder in the inbox, with its settings."`
+	Add  collectionAddCmd  `cmd:"" workspace:"" help:"Add a collection: a folder in the inbox, with its settings."`
 	List collectionListCmd `cmd:"" default:"withargs" help:"List the collections."`
 }
 

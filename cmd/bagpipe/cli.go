@@ -31,8 +31,8 @@ type cli struct {
 
 type firstCommands struct {
 	Init   initCmd   `cmd:"" help:"Make a workspace."`
-	Add    addCmd    `cmd:"" help:"Take files, folders or archives in as work items."`
-	Run    runCmd    `cmd:"" help:"Take in the inbox and do the steps that are ready."`
+	Add    addCmd    `cmd:"" workspace:"" help:"Take files, folders or archives in as work items."`
+	Run    runCmd    `cmd:"" workspace:"" help:"Take in the inbox and do the steps that are ready."`
 	Status statusCmd `cmd:"" help:"Show how the workspace stands."`
 	Queue  queueCmd  `cmd:"" help:"List the steps that are ready, and those that wait for people."`
 	Items  itemsCmd  `cmd:"" help:"List items."`
@@ -44,9 +44,9 @@ type firstCommands struct {
 }
 
 type intakeCommands struct {
-	Register   admin.Register `cmd:"" help:"Make an item whose content is yet to come."`
-	Attach     admin.Attach   `cmd:"" help:"Bring an item the content that it was registered without."`
-	Read       admin.Read     `cmd:"" help:"Call a reader: a program that hands in items."`
+	Register   admin.Register `cmd:"" workspace:"" help:"Make an item whose content is yet to come."`
+	Attach     admin.Attach   `cmd:"" workspace:"" help:"Bring an item the content that it was registered without."`
+	Read       admin.Read     `cmd:"" workspace:"" help:"Call a reader: a program that hands in items."`
 	Submit     farm.Submit    `cmd:"" help:"Submit files or folders to a server as work items, from any machine; needs no workspace."`
 	Explain    explainCmd     `cmd:"" help:"Explain which rules take a path, and as which object, without taking it in."`
 	Start      startCmd       `cmd:"" help:"Start a workflow on an item that is there."`
@@ -74,9 +74,9 @@ type lookCommands struct {
 }
 
 type settingCommands struct {
-	Serve    serve.Command  `cmd:"" help:"Run and watch as run --watch does, with pages for browsers and calls for programs."`
-	User     serve.User     `cmd:"" help:"Add, list or remove the people who sign in to the pages."`
-	Token    serve.Token    `cmd:"" help:"Add, list or remove the tokens of programs that call."`
+	Serve    serve.Command  `cmd:"" workspace:"" help:"Run and watch as run --watch does, with pages for browsers and calls for programs."`
+	User     serve.User     `cmd:"" workspace:"" help:"Add, list or remove the people who sign in to the pages."`
+	Token    serve.Token    `cmd:"" workspace:"" help:"Add, list or remove the tokens of programs that call."`
 	Workflow workflowCmd    `cmd:"" help:"List, show, check or draw workflow definitions; move items to them."`
 	Rules    rulesCmd       `cmd:"" help:"List or check the rules of recognition."`
 	Schedule admin.Schedule `cmd:"" help:"List, start, stop or fire schedules: work at certain times."`
@@ -86,7 +86,7 @@ type settingCommands struct {
 }
 
 type keepCommands struct {
-	Deposit  admin.Deposit  `cmd:"" help:"Add copies of deposited items on targets."`
+	Deposit  admin.Deposit  `cmd:"" workspace:"" help:"Add copies of deposited items on targets."`
 	Fixity   admin.Fixity   `cmd:"" help:"Check the copies of items against the history."`
 	Retrieve admin.Retrieve `cmd:"" help:"Write an item's bag to a folder or into an archive, checked."`
 	Delivery admin.Delivery `cmd:"" help:"List the deliveries to other systems by delivery rules, and decide on them."`
@@ -94,8 +94,8 @@ type keepCommands struct {
 	Payload  admin.Payload  `cmd:"" help:"List the items whose bytes are not here, and move bytes between sites."`
 	Dispose  admin.Dispose  `cmd:"" help:"Propose, approve and carry out that items are removed for good."`
 	Audit    admin.Audit    `cmd:"" help:"Prove the history: that each commit is the lawful event it says it is."`
-	Sign     admin.Sign     `cmd:"" help:"Sign the workspace's commits by an SSH key, from now on."`
-	Anchor   admin.Anchor   `cmd:"" help:"Sign the history as it stands, by an SSH key."`
+	Sign     admin.Sign     `cmd:"" workspace:"" help:"Sign the workspace's commits by an SSH key, from now on."`
+	Anchor   admin.Anchor   `cmd:"" workspace:"" help:"Sign the history as it stands, by an SSH key."`
 	Receipt  admin.Receipt  `cmd:"" help:"Print a proof of an item's records, to be verified with git alone."`
 	Backup   admin.Backup   `cmd:"" help:"Check that a backup is whole."`
 	Restore  admin.Restore  `cmd:"" help:"Make a workspace from a backup of its history."`
@@ -108,11 +108,11 @@ type siteCommands struct {
 	Workers     farm.Workers      `cmd:"" help:"Tell of the workers of this workspace, and give them orders."`
 	Monitor     farm.Monitor      `cmd:"" help:"Tell at intervals how the workers and the offers to them stand."`
 	Broker      farm.Broker       `cmd:"" help:"Carry messages between an engine and its workers; three brokers are a cluster."`
-	Site        admin.Site        `cmd:"" help:"Name this workspace among those that share its history."`
+	Site        admin.Site        `cmd:"" workspace:"" help:"Name this workspace among those that share its history."`
 	Remote      farm.Remote       `cmd:"" help:"Name repositories that this workspace syncs with; let workers in."`
 	Clone       admin.Clone       `cmd:"" help:"Make a second workspace, a site of its own, of a history."`
-	Sync        admin.Sync        `cmd:"" help:"Join this workspace's history with those of other sites, through its remotes."`
-	Own         admin.Own         `cmd:"" help:"Give items to a site, whose engines do their steps from then on."`
+	Sync        admin.Sync        `cmd:"" workspace:"" help:"Join this workspace's history with those of other sites, through its remotes."`
+	Own         admin.Own         `cmd:"" workspace:"" help:"Give items to a site, whose engines do their steps from then on."`
 	Conflict    admin.Conflict    `cmd:"" help:"List, show and settle the values of an item in which two histories differ."`
 	Divergences admin.Divergences `cmd:"" help:"List the steps that two sites did with other outputs, though they were given the same."`
 	MergeDriver admin.MergeDriver `cmd:"" name:"merge-driver" help:"Have git join records in a clone."`
@@ -120,7 +120,7 @@ type siteCommands struct {
 
 type toolCommands struct {
 	Doctor     admin.Doctor    `cmd:"" help:"Look at the ground of the workspace: account, mounts, file system, clock, space, Git, programs."`
-	Maintain   maintainCmd     `cmd:"" help:"Join the store's small packs; a running engine does so by itself."`
+	Maintain   maintainCmd     `cmd:"" workspace:"" help:"Join the store's small packs; a running engine does so by itself."`
 	Bag        bagtool.Bag     `cmd:"" help:"Make, validate, change, complete and serialize BagIt bags; needs no workspace."`
 	Archive    bagtool.Archive `cmd:"" help:"List, check, extract or pack an archive; needs no workspace."`
 	OCFL       bagtool.OCFL    `cmd:"" name:"ocfl" help:"Validate OCFL objects and storage roots; needs no workspace."`
@@ -199,6 +199,16 @@ func (a *app) sparesCatalogs(ctx *kong.Context) error {
 	for _, p := range places {
 		if err := roots.Outside(catalogs, p); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// needsWorkspace refuses, in a clone of a workspace, the commands that have the tag workspace.
+func (a *app) needsWorkspace(ctx *kong.Context) error {
+	for node := ctx.Selected(); node != nil; node = node.Parent {
+		if node.Tag != nil && node.Tag.Has("workspace") {
+			return engine.OnlyClone(a.workspaceDir())
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,7 +68,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	}
 	printed := &screen.Output{W: out, Colours: screen.Colours(out)}
 	app := &app{Screen: &screen.Screen{In: in, Out: printed, Err: errOut}, globals: cli.globals, drain: make(chan struct{})}
-	if err := app.sparesCatalogs(kctx); err != nil {
+	if err := cmp.Or(app.needsWorkspace(kctx), app.sparesCatalogs(kctx)); err != nil {
 		return int(app.code(err))
 	}
 	if err := app.openLog(cli.Options); err != nil {

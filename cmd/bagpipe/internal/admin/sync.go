@@ -176,9 +176,9 @@ type Options func() (engine.Options, error)
 
 // Remote names where a workspace syncs.
 type Remote struct {
-	Add    remoteAdd    `cmd:"" help:"Name a repository that this workspace syncs with."`
+	Add    remoteAdd    `cmd:"" workspace:"" help:"Name a repository that this workspace syncs with."`
 	List   remoteList   `cmd:"" default:"withargs" help:"List the repositories that this workspace syncs with."`
-	Remove remoteRemove `cmd:"" help:"Sync with a repository no more."`
+	Remove remoteRemove `cmd:"" workspace:"" help:"Sync with a repository no more."`
 }
 
 type remoteList struct {

@@ -23,10 +23,10 @@ import (
 // Remote names where a workspace syncs, and lets workers in.
 type Remote struct {
 	admin.Remote
-	Invite  invite  `cmd:"" help:"Let a worker in: write the file with its key."`
-	Revoke  revoke  `cmd:"" help:"Take a worker's key back; it is disconnected at once."`
+	Invite  invite  `cmd:"" workspace:"" help:"Let a worker in: write the file with its key."`
+	Revoke  revoke  `cmd:"" workspace:"" help:"Take a worker's key back; it is disconnected at once."`
 	Verify  verify  `cmd:"" help:"Compare the stream of offers with the engine's own."`
-	Rebuild rebuild `cmd:"" help:"Make the stream of offers anew."`
+	Rebuild rebuild `cmd:"" workspace:"" help:"Make the stream of offers anew."`
 	Check   check   `cmd:"" help:"Print the users and permissions that a NATS server needs which is not Bagpipe's."`
 }
 
