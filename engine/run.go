@@ -94,6 +94,7 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (Summary, error) {
 	if err != nil {
 		return Summary{}, err
 	}
+	e.takeStanding(ctx, r.tellGrave)
 	r.each(e.Guard.LookAtFew(ctx))
 	for it := range e.Index.Loaded().With(queue.Ending) {
 		e.Index.NoteEnds(e.Index.Loaded(), it)

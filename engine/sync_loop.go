@@ -95,14 +95,31 @@ func (a *anchoring) whenDue(ctx context.Context, tell func(string)) {
 // and that it could not be joined is told. took is told how many were looked at.
 func (e *Engine) keepTaking(ctx context.Context, tell func(string), took func(int)) {
 	sync.New(e.Ledger, e.Guard).KeepTaking(ctx, func(looked []sync.Offered, err error) {
-		for _, o := range looked {
-			if o.Refused != "" {
-				tell(o.Branch + " is not joined: " + o.Refused)
-			}
-		}
-		if err != nil {
-			tell(err.Error())
-		}
+		tellTaken(tell, looked, err)
 		took(len(looked))
 	})
+}
+
+// takeStanding joins the branches for/NAME that stand there at the start of a run, where no hook took them: what they
+// say of an item counts before a step of it is done.
+func (e *Engine) takeStanding(ctx context.Context, tell func(string)) {
+	s := sync.New(e.Ledger, e.Guard)
+	for ctx.Err() == nil {
+		looked, err := s.TakeOffers(ctx, false)
+		tellTaken(tell, looked, err)
+		if len(looked) == 0 || err != nil {
+			return
+		}
+	}
+}
+
+func tellTaken(tell func(string), looked []sync.Offered, err error) {
+	for _, o := range looked {
+		if o.Refused != "" {
+			tell(o.Branch + " is not joined: " + o.Refused)
+		}
+	}
+	if err != nil {
+		tell(err.Error())
+	}
 }

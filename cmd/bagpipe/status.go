@@ -144,7 +144,7 @@ func (b besides) print(a *app) {
 // offeredLine says why a branch that asks to be joined is not.
 func offeredLine(o sync.Offered) string {
 	if o.Refused == "" {
-		return o.Branch + ": bagpipe sync, or a run, looks at it"
+		return o.Branch + ": the next run looks at it"
 	}
 	return admin.OfferText(o)
 }
