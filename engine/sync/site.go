@@ -86,7 +86,7 @@ func (s *Syncer) Restored(ctx context.Context, name layout.Name, alone bool) err
 			return fmt.Errorf("fetch from %s: %w", remote, err)
 		}
 		for _, tip := range slices.Sorted(maps.Keys(f.Tips)) {
-			_, err := s.take(ctx, f.Tips[tip], s.keepOurs)
+			_, err := s.takeSite(ctx, f.Tips[tip])
 			if errors.Is(err, errUnrelated) && tip != own && tip != mainBranch { // the next sync tells of it
 				err = nil
 			}

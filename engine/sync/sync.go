@@ -115,7 +115,7 @@ func (s *Syncer) takeAll(ctx context.Context, r *Report, tips map[string]gitstor
 	var errs []error
 	unrelated := 0
 	for _, name := range slices.Sorted(maps.Keys(tips)) {
-		did, err := s.take(ctx, tips[name], s.keepOurs)
+		did, err := s.takeSite(ctx, tips[name])
 		switch {
 		case errors.Is(err, errUnrelated):
 			unrelated++
@@ -204,7 +204,7 @@ func (s *Syncer) takeBack(ctx context.Context, own gitstore.Hash) (bool, error) 
 	case base != own && base != v.Commit():
 		return false, fault.New(fault.Refused, fmt.Sprintf("another workspace is at work as site %s, such as a copy of this one; one of them has to go", s.ledger.Site.Name))
 	}
-	return s.take(ctx, own, s.keepOurs)
+	return s.takeSite(ctx, own)
 }
 
 // keepOurs notes where this site stood before a join in which settings cannot be used: those of then stay in
