@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"bagpipe/engine/fault"
+	"bagpipe/engine/gitstore"
 	"bagpipe/layout"
 )
 
@@ -186,6 +187,9 @@ func errorText(err error) string {
 	for _, f := range fault.All(err) {
 		own := f.Error()
 		text = strings.Replace(text, own, withRemedies(own, f.FaultRemedies()...), 1)
+	}
+	if gitstore.Unfit(err) {
+		text += "; an object of the history is damaged: with no engine at work, replace it from a copy with: bagpipe repair"
 	}
 	if lacks, is := errors.AsType[*fs.PathError](err); is && errors.Is(lacks, fs.ErrNotExist) && slices.Contains([]string{"open", "stat", "lstat"}, lacks.Op) {
 		text = strings.Replace(text, lacks.Error(), layout.EncodePath(lacks.Path)+" is not there", 1)

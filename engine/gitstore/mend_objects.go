@@ -33,6 +33,8 @@ type Mended struct {
 	Loose   int      `json:"loose"`   // damaged loose objects, replaced
 	Found   int      `json:"found"`   // objects had from elsewhere
 	Missing []string `json:"missing"` // that nothing had; their packs stay
+	// Silent are the repositories that were asked, and could not be read: why, by name or address.
+	Silent map[string]string `json:"silent"`
 }
 
 // MendObjects replaces the damaged and missing objects of the workspace at root. from are
@@ -47,7 +49,7 @@ func MendObjects(ctx context.Context, root string, from []string, files func(yie
 		return m, err
 	}
 	defer func() { err = errors.Join(err, disk.RemoveTree(scratch)) }()
-	w := &mending{root: root, git: git, found: filepath.Join(scratch, "objects"), from: from, files: files, scratch: scratch}
+	w := &mending{root: root, git: git, found: filepath.Join(scratch, "objects"), from: from, files: files, scratch: scratch, silent: map[string]string{}}
 	if err := os.MkdirAll(filepath.Join(w.found, "pack"), 0o755); err != nil {
 		return m, err
 	}
@@ -68,6 +70,7 @@ func MendObjects(ctx context.Context, root string, from []string, files func(yie
 		}
 	}
 	m, err = w.mend(ctx, wanted, packs, loose)
+	m.Silent = w.silent
 	return m, errors.Join(err, w.unhide())
 }
 
@@ -76,7 +79,8 @@ type mending struct {
 	found              string // an object folder with what was found
 	from               []string
 	files              func(func(string) bool)
-	hidden             []string // packs that are out of the way of git
+	hidden             []string          // packs that are out of the way of git
+	silent             map[string]string // of from: why it could not be read
 }
 
 // say runs git on the repository, or on the objects that were found.
@@ -118,7 +122,14 @@ func (w *mending) damagedPacks(ctx context.Context) (wanted map[string]bool, pac
 		}
 		packs[base] = true
 	}
-	return wanted, packs, ctx.Err()
+	indexes, err := filepath.Glob(filepath.Join(w.git, "objects", "pack", "*.idx"))
+	for _, index := range indexes { // without its pack it holds nothing: what the branches need is found to be missing below
+		base := strings.TrimSuffix(index, ".idx")
+		if _, errPack := os.Lstat(base + ".pack"); errors.Is(errPack, fs.ErrNotExist) {
+			packs[base] = true
+		}
+	}
+	return wanted, packs, errors.Join(err, ctx.Err())
 }
 
 // damagedLoose lists the loose objects that are not what their names say.
@@ -365,8 +376,15 @@ func (w *mending) find(ctx context.Context, lacking []string) (n int, err error)
 			if url, err := w.say(ctx, w.git, nil, "remote", "get-url", from); err == nil {
 				address = strings.TrimSpace(string(url))
 			}
-			if _, err := gitAt(ctx, w.root, nil, "clone", "--quiet", "--mirror", "--no-local", "--", address, copied); err != nil {
-				return n, err
+			if w.silent[from] != "" {
+				continue
+			}
+			if err := w.copy(ctx, address, copied); err != nil {
+				if ctx.Err() != nil || errors.Is(err, errNoRoom) {
+					return n, err
+				}
+				w.silent[from] = err.Error()
+				continue
 			}
 		}
 		got, err := w.fromCopy(ctx, copied, want)
@@ -376,6 +394,25 @@ func (w *mending) find(ctx context.Context, lacking []string) (n int, err error)
 		}
 	}
 	return n, nil
+}
+
+// copy clones a repository that may have what is wanted; what a clone leaves that ended badly is removed.
+func (w *mending) copy(ctx context.Context, address, to string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "git", "clone", "--quiet", "--mirror", "--no-local", "--", address, to)
+	cmd.Dir, cmd.Env = w.root, unprompted()
+	var wrong bytes.Buffer
+	cmd.Stderr = &wrong
+	err := cmd.Run()
+	if err == nil {
+		return nil
+	}
+	why := gitsReason(wrong.String())
+	if strings.Contains(strings.ToLower(why), "no space left") {
+		return fmt.Errorf("git clone: %w: %s", errNoRoom, why)
+	}
+	return errors.Join(fmt.Errorf("git clone: %w: %s", err, why), disk.RemoveTree(to))
 }
 
 // fromCopy packs the objects that a copy has, into what was found.

@@ -107,10 +107,7 @@ func askRemote(ctx context.Context, root string, args ...string) ([]byte, error)
 	cmd := exec.CommandContext(ctx, "git", slices.Concat([]string{"--git-dir=" + filepath.Join(root, layout.RepositoryDir), "-c", "http.lowSpeedLimit=1000", "-c", "http.lowSpeedTime=30",
 		"-c", "fetch.fsckObjects=true", "-c", "core.fsync=all", "-c", "credential.interactive=false", "-c", "pack.window=2"}, args)...)
 	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=true", "SSH_ASKPASS_REQUIRE=never", "LC_ALL=C")
-	if os.Getenv("GIT_SSH_COMMAND") == "" {
-		cmd.Env = append(cmd.Env, "GIT_SSH_COMMAND=ssh -oBatchMode=yes -oConnectTimeout=15 -oServerAliveInterval=15")
-	}
+	cmd.Env = unprompted()
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 5 * time.Second
 	var out, wrong bytes.Buffer
@@ -122,6 +119,15 @@ func askRemote(ctx context.Context, root string, args ...string) ([]byte, error)
 		return out.Bytes(), errShallow
 	}
 	return out.Bytes(), nil
+}
+
+// unprompted is the environment of a git that asks a remote, and nobody here.
+func unprompted() []string {
+	env := append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=true", "SSH_ASKPASS_REQUIRE=never", "LC_ALL=C")
+	if os.Getenv("GIT_SSH_COMMAND") == "" {
+		env = append(env, "GIT_SSH_COMMAND=ssh -oBatchMode=yes -oConnectTimeout=15 -oServerAliveInterval=15")
+	}
+	return env
 }
 
 var errShallow = fault.New(fault.Refused, "its repository is shallow: it lacks the older part of the history, so that nothing is taken from it or pushed to it")

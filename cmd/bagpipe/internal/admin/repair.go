@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"bagpipe/cmd/bagpipe/internal/screen"
@@ -45,6 +47,9 @@ func (c *Repair) Run(ctx context.Context, on *screen.Screen, around screen.Aroun
 		err = on.JSON(m)
 	} else {
 		printMended(on, m)
+		for _, from := range slices.Sorted(maps.Keys(m.Silent)) {
+			on.Talk("%s could not be asked: %s", gitstore.Redacted(from), m.Silent[from])
+		}
 	}
 	if err == nil && len(m.Missing) > 0 {
 		return screen.ExitError

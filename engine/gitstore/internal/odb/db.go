@@ -184,6 +184,21 @@ func (db *DB) listPacks() (map[string]bool, error) {
 			names[filepath.Join(dir, base)] = true
 		}
 	}
+	// An index without its pack tells of objects that are not there, as git knows: they may stand elsewhere.
+	packed := make(map[string]bool, len(names))
+	for _, e := range list {
+		if base, ok := strings.CutSuffix(e.Name(), ".pack"); ok {
+			packed[filepath.Join(dir, base)] = true
+		}
+	}
+	for name := range names {
+		if packed[name] {
+			continue
+		}
+		if _, err := os.Lstat(name + ".pack"); errors.Is(err, fs.ErrNotExist) { // else both came while the folder was listed
+			delete(names, name)
+		}
+	}
 	return names, nil
 }
 
