@@ -92,7 +92,11 @@ func (ac *Acts) Own(ctx context.Context, id layout.ItemID, site layout.Name, tak
 		return err
 	}
 	if known, err := ledger.ReadOptional(v, layout.SitePath(site)); err != nil || known == nil {
-		return errors.Join(ledger.UnknownSite(v, site), err)
+		unknown := ledger.UnknownSite(v, site)
+		if err == nil {
+			unknown = fmt.Errorf("%w; a site is known here once it has synced, and this workspace after it", unknown)
+		}
+		return errors.Join(unknown, err)
 	}
 	return ac.intend(ctx, id, state.OwnIntent, "given to "+string(site), text,
 		state.Own{Key: ac.ledger.IntentKey, Site: site, TakeOver: takeOver, At: ac.ledger.Now(), By: ac.who.Agent, Text: ledger.Clip(ledger.Printable(text), ledger.MaxMessage)})

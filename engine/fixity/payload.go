@@ -217,7 +217,7 @@ func isThere(path string) bool {
 func fromDeposit(ctx context.Context, c *Checks, r *record, scratch string) (err error) {
 	good, err := c.sound(ctx, r, max(r.Manifest.Version, 1), "", nil, "")
 	if absent(err) {
-		return fault.New(fault.NotFound, "no bag of it was deposited")
+		return fault.New(fault.NotFound, "no bag of it stands in this site's store or on its targets; one that another site deposited stands in that site's store")
 	}
 	if err != nil {
 		return err

@@ -273,7 +273,10 @@ func Push(ctx context.Context, root, remote string, branches ...string) (refused
 	}
 	out, err := askRemote(ctx, root, append(args, anchors...)...)
 	refused = map[string]string{}
-	told := false
+	told, words := false, ""
+	if of, is := errors.AsType[*refusedError](err); is {
+		words = remoteWords(of.said)
+	}
 	for line := range strings.Lines(string(out)) {
 		fields := strings.Split(strings.TrimRight(line, "\n"), "\t") // flag, from:to, summary
 		if len(fields) != 3 {
@@ -282,7 +285,7 @@ func Push(ctx context.Context, root, remote string, branches ...string) (refused
 		told = true
 		_, to, _ := strings.Cut(fields[1], ":")
 		if fields[0] == "!" {
-			refused[strings.TrimPrefix(strings.TrimPrefix(to, "refs/heads/"), tagRefs)] = fields[2]
+			refused[strings.TrimPrefix(strings.TrimPrefix(to, "refs/heads/"), tagRefs)] = fields[2] + words
 		}
 	}
 	if told {
@@ -290,6 +293,23 @@ func Push(ctx context.Context, root, remote string, branches ...string) (refused
 	}
 	return refused, err
 }
+
+// remoteWords is what the remote itself said, such as its hooks, to be put after Git's summary.
+func remoteWords(said string) string {
+	var words []string
+	for line := range strings.Lines(said) {
+		if word, is := strings.CutPrefix(line, "remote: "); is && strings.TrimSpace(word) != "" {
+			words = append(words, strings.TrimSpace(word))
+		}
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(words[:min(len(words), mostWords)], "; ")
+}
+
+// mostWords bounds the lines of a remote that are told.
+const mostWords = 5
 
 // MergeLines unites two texts by lines, three-way; clean is false where both changed the same lines,
 // and stand between Git's marks, with the names of the two sides.

@@ -1,6 +1,7 @@
 package sync
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"bagpipe/engine/audit"
 	"bagpipe/engine/fault"
 	"bagpipe/engine/gitstore"
+	"bagpipe/engine/guard"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/settings"
 	"bagpipe/layout"
@@ -142,6 +144,13 @@ func (s *Syncer) unlawful(ctx context.Context, ours, base, theirs gitstore.Hash)
 	if err != nil {
 		return "", err
 	}
+	order := make(map[gitstore.Hash]int, len(commits))
+	for i, h := range commits {
+		order[h] = i
+	}
+	slices.SortFunc(breaches, func(a, b guard.Breach) int { // one is told, the same at each look
+		return cmp.Or(order[a.Commit.Hash]-order[b.Commit.Hash], strings.Compare(string(a.Item), string(b.Item)))
+	})
 	for _, b := range breaches {
 		if b.Peaceful {
 			late, err := s.guard.TooLate(v, b)
@@ -151,11 +160,14 @@ func (s *Syncer) unlawful(ctx context.Context, ours, base, theirs gitstore.Hash)
 			if late == "" {
 				continue
 			}
-			b.What = []string{late}
+			b.What = []string{": " + late}
 		}
 		where := "commit " + b.Commit.Hash.String()[:12] + " "
 		if b.Item != "" {
 			where += "of item " + b.Item.Short() + " "
+		}
+		if b.Peaceful {
+			where = strings.TrimSuffix(where, " ")
 		}
 		return where + ledger.Printable(ledger.OneLine(strings.Join(b.What, "; "), 500)), nil
 	}

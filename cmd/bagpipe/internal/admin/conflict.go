@@ -170,7 +170,7 @@ func (c *Divergences) Run(ctx context.Context, on *screen.Screen, open Open) err
 
 // DivergenceText says which step two attempts did otherwise, and what rests on the other one.
 func DivergenceText(d sync.Diverged) string {
-	text := fmt.Sprintf("%s  %s/%s: %s/%s was done with other outputs: %s; the last counts", d.Item.Short(), d.Collection, d.Label, d.Workflow, d.Step, strings.Join(d.By, ", "))
+	text := fmt.Sprintf("%s  %s/%s: %s/%s was done with other outputs: %s; the last one named counts", d.Item.Short(), d.Collection, d.Label, d.Workflow, d.Step, strings.Join(d.By, ", "))
 	for i, s := range d.Stale {
 		if i == 0 {
 			text += "; stale: "
