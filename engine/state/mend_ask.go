@@ -54,7 +54,7 @@ type Person struct {
 
 // Unclaimed says which attempts one commit adds or ends that no event does: by a robot, and
 // ended without a claim in a commit before; in a person's own commit, by a robot at all; and
-// in the name of another person. Merges are held against the join of their parents.
+// in the name of another person; and which intents it adds so. Merges are held against the join of their parents.
 func Unclaimed(before, now *Execution, by Person) (breaches []string) {
 	now.any(func(workflow string, step layout.Name, k layout.AttemptKey, a Attempt) bool {
 		was, there := before.attempt(workflow, step, k)
@@ -79,6 +79,14 @@ func Unclaimed(before, now *Execution, by Person) (breaches []string) {
 		}
 		return false
 	})
+	for k, in := range now.Intents {
+		if _, there := before.Intents[k]; there || by.Address == "" {
+			continue
+		}
+		if at := strings.LastIndexByte(in.By, '<'); at >= 0 && in.By[at:] != by.Address {
+			breaches = append(breaches, fmt.Sprintf("added %s %s in the name of %s", in.Kind, k, in.By))
+		}
+	}
 	slices.Sort(breaches)
 	return breaches
 }

@@ -399,3 +399,26 @@ func TestMendManifestKeepsTheParent(t *testing.T) {
 		}
 	}
 }
+
+// An intent is its committer's own, or is merely brought along; an engine notes those of anybody.
+func TestIntentsInAnothersNameAreUnclaimed(t *testing.T) {
+	before := &Execution{Intents: map[layout.IntentKey]Intent{"a": {Kind: HoldIntent, By: "Boss <boss@x.org>"}}}
+	for _, c := range []struct {
+		by   string
+		who  Person
+		want string
+	}{
+		{"Eve <eve@x.org>", Person{Address: "<eve@x.org>", Hand: true}, ""},
+		{"Boss <boss@x.org>", Person{Address: "<eve@x.org>", Hand: true}, "added release b in the name of Boss"},
+		{"Boss <boss@x.org>", Person{Address: "<eve@x.org>"}, "added release b in the name of Boss"},
+		{"host:1 at lab", Person{Address: "<eve@x.org>", Hand: true}, ""}, // as where a revert of a revert brings one back
+		{"host:1 at lab", Person{Address: "<bagpipe@lab>"}, ""},
+		{"Boss <boss@x.org>", Person{}, ""},
+	} {
+		now := &Execution{Intents: map[layout.IntentKey]Intent{"a": before.Intents["a"], "b": {Kind: ReleaseIntent, Target: "a", By: c.by}}}
+		got := strings.Join(Unclaimed(before, now, c.who), "; ")
+		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("by %s, committed by %+v: %q, not %q", c.by, c.who, got, c.want)
+		}
+	}
+}
