@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +26,13 @@ type committed struct {
 	items       []layout.ItemID
 	out         result
 	explained   bool // one event made its record, or none changed it
+	unusable    []unusable
+}
+
+// unusable is a file of an item that cannot be read.
+type unusable struct {
+	item layout.ItemID
+	text string
 }
 
 // commit looks at the i-th of some, of which most follow the one before.
@@ -58,9 +66,17 @@ func (a *Auditor) commit(ctx context.Context, read *reader, commits []gitstore.H
 		return c.out, c.join(ctx)
 	case len(c.Parents) > 1:
 		c.out.kind = byHand
+		if ledger.ByBagpipe(c.Commit) {
+			c.find(Event, "", "it has several parents, which no engine gives a commit")
+		}
 		return c.out, nil
 	}
 	byBagpipe := ledger.ByBagpipe(c.Commit)
+	if byBagpipe {
+		for _, wrong := range c.unusable {
+			c.find(Event, wrong.item, wrong.text)
+		}
+	}
 	switch {
 	case !byBagpipe && len(c.items)+len(pinned) > 0:
 		c.out.kind = byHand
@@ -99,6 +115,11 @@ func (c *committed) changed() (pinned map[string][]byte, err error) {
 		if ok && rest == layout.DeliveryJSON {
 			if was, err = c.read.Blob(f, f.Was); err != nil {
 				return err
+			}
+		}
+		if ok && data != nil {
+			if err := ledger.Readable(rest, data); err != nil {
+				c.unusable = append(c.unusable, unusable{id, "it leaves a " + rest + " that cannot be read: " + err.Error()})
 			}
 		}
 		switch {
@@ -216,6 +237,9 @@ func (c *committed) own(ctx context.Context, pinned map[string][]byte) error {
 	}
 	if at := timeOf(h.event); !at.IsZero() && at.Sub(c.When).Abs() > asides {
 		c.find(Event, id, fmt.Sprintf("it is dated %s, and its commit %s", layout.FormatTime(at), layout.FormatTime(c.When)))
+	}
+	if end, ended := h.event.(state.End); ended && c.When.Sub(end.At) > asides { // which may lie after its commit, see timeOf
+		c.find(Event, id, fmt.Sprintf("it is dated %s, and its commit %s", layout.FormatTime(end.At), layout.FormatTime(c.When)))
 	}
 	for _, wrong := range misworded(c.Commit, id, m, h, tr, site) {
 		c.find(Words, id, wrong)
@@ -343,8 +367,11 @@ func (c *committed) judge(id layout.ItemID, before, now ledger.Records, plans st
 }
 
 // answer holds the answer to others' commits to what is allowed of it: it adds a hold, and
-// nothing that was in no record before.
+// nothing that was in no record before, or not so.
 func (c *committed) answer() error {
+	if len(c.items) > 1 {
+		c.find(Event, c.items[0], "it answers for more than one item")
+	}
 	for _, id := range c.items {
 		before, now, err := c.records(id)
 		if err != nil {
@@ -360,18 +387,21 @@ func (c *committed) answer() error {
 			return err
 		}
 		for _, k := range slices.Sorted(maps.Keys(y.Intents)) {
-			if in := y.Intents[k]; !was.intents[k] && (in.Kind != state.HoldIntent || !c.answers(string(in.Target))) && !c.reverted(in) {
+			if in := y.Intents[k]; !slices.ContainsFunc(was.intents[k], func(o state.Intent) bool { return reflect.DeepEqual(o, in) }) && (in.Kind != state.HoldIntent || !c.answers(string(in.Target))) && !c.reverted(in) {
 				c.find(Event, id, "it answers, and adds the "+in.Kind+" "+string(k))
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(y.Workflows)) {
 			for step, s := range y.Workflows[name].Steps {
-				for k := range s.Attempts {
-					if ref := name + "/" + string(step) + " " + k.String(); !was.attempts[ref] {
-						c.find(Event, id, "it answers, and adds attempt "+ref)
+				for k, a := range s.Attempts {
+					if ref := name + "/" + string(step) + " " + k.String(); !slices.ContainsFunc(was.attempts[ref], func(o state.Attempt) bool { return o.Same(&a) }) {
+						c.find(Event, id, "it answers, and adds or ends attempt "+ref)
 					}
 				}
 			}
+		}
+		for _, wrong := range answerMisworded(c.Commit, id) {
+			c.find(Words, id, wrong)
 		}
 	}
 	return nil
@@ -406,15 +436,15 @@ func (c *committed) answers(commit string) bool {
 	return slices.ContainsFunc(c.Trailers, func(t gitstore.Trailer) bool { return t.Key == "Bagpipe-Answers" && t.Value == commit })
 }
 
-// known are the keys that stood in some records.
+// known are the intents and attempts that stood in some records.
 type known struct {
-	intents  map[layout.IntentKey]bool
-	attempts map[string]bool
+	intents  map[layout.IntentKey][]state.Intent
+	attempts map[string][]state.Attempt
 }
 
 // answered gives what stood in the record before the answer, and before what it answers.
 func (c *committed) answered(id layout.ItemID, before ledger.Records) (known, error) {
-	k := known{map[layout.IntentKey]bool{}, map[string]bool{}}
+	k := known{map[layout.IntentKey][]state.Intent{}, map[string][]state.Attempt{}}
 	k.add(before)
 	for _, t := range c.Trailers {
 		h, err := gitstore.ParseHash(t.Value)
@@ -482,13 +512,14 @@ func (k known) add(of ledger.Records) {
 	if err != nil {
 		return // it holds nothing that could be brought back
 	}
-	for i := range x.Intents {
-		k.intents[i] = true
+	for i, in := range x.Intents {
+		k.intents[i] = append(k.intents[i], in)
 	}
 	for name, w := range x.Workflows {
 		for step, s := range w.Steps {
-			for key := range s.Attempts {
-				k.attempts[name+"/"+string(step)+" "+key.String()] = true
+			for key, a := range s.Attempts {
+				ref := name + "/" + string(step) + " " + key.String()
+				k.attempts[ref] = append(k.attempts[ref], a)
 			}
 		}
 	}

@@ -20,7 +20,7 @@ import (
 	"bagpipe/layout"
 )
 
-var histories = flag.Int("histories", 18, "how many histories with one thing wrong TestRewrittenHistoriesAreFound makes")
+var histories = flag.Int("histories", 30, "how many histories with one thing wrong TestRewrittenHistoriesAreFound makes")
 
 // stream is a history as git fast-export tells it, in parts.
 type stream struct {
@@ -182,6 +182,34 @@ var wrongs = []struct {
 	{"definition", func(r *rand.Rand, s *stream, c int) (int, bool) {
 		return c, inFile(r, s, c, ".yaml", regexp.MustCompile(`(?m)^name: (\w+)$`))
 	}},
+	{"lie that answers", func(_ *rand.Rand, s *stream, c int) (int, bool) {
+		p := &s.parts[c]
+		ok := lie(p)
+		p.data = strings.TrimRight(p.data, "\n") + "\nBagpipe-Answers: 0123456789012345678901234567890123456789\n"
+		return c, ok
+	}},
+	{"lie with two parents", func(_ *rand.Rand, s *stream, c int) (int, bool) {
+		p := &s.parts[c]
+		if !lie(p) || !strings.HasPrefix(p.tail, "from ") {
+			return c, false
+		}
+		from, rest, _ := strings.Cut(p.tail, "\n")
+		first := regexp.MustCompile(`(?m)^mark (:\d+)$`).FindStringSubmatch(s.parts[s.commits()[0]].head)[1]
+		p.tail = from + "\nmerge " + first + "\n" + rest
+		return c, from != "from "+first
+	}},
+	{"commit's date", func(_ *rand.Rand, s *stream, c int) (int, bool) {
+		p := &s.parts[c]
+		before := p.head
+		p.head = regexp.MustCompile(`(?m)^(committer .*> )1(\d{9}) `).ReplaceAllString(p.head, "${1}2${2} ")
+		return c, p.head != before && strings.Contains(p.data, "Bagpipe-To: completed")
+	}},
+	{"empty copies", func(_ *rand.Rand, s *stream, c int) (int, bool) {
+		return c, addEmpty(s, c, "deposits.json")
+	}},
+	{"empty deliveries", func(_ *rand.Rand, s *stream, c int) (int, bool) {
+		return c, addEmpty(s, c, "delivery.json")
+	}},
 	{"nothing recorded", func(r *rand.Rand, s *stream, c int) (int, bool) {
 		p := &s.parts[c]
 		if !strings.Contains(p.data, "Bagpipe-Attempt: ") {
@@ -191,6 +219,25 @@ var wrongs = []struct {
 		p.tail = regexp.MustCompile(`(?m)^M 100644 \S+ items/.*\n`).ReplaceAllString(p.tail, "")
 		return c, p.tail != before
 	}},
+}
+
+// lie words the end of a step as a failure.
+func lie(p *part) bool {
+	before := p.data
+	p.data = strings.Replace(strings.Replace(p.data, ": completed ", ": failed ", 1), "Bagpipe-To: completed", "Bagpipe-To: failed", 1)
+	return p.data != before && strings.Contains(before, "Bagpipe-To: completed")
+}
+
+// addEmpty adds an empty file to the item's folder.
+func addEmpty(s *stream, c int, name string) bool {
+	p := &s.parts[c]
+	for _, m := range changed.FindAllStringSubmatch(p.tail, -1) {
+		if dir, ok := strings.CutSuffix(m[2], "execution.json"); ok && !strings.Contains(p.tail, name) {
+			p.tail = strings.TrimRight(p.tail, "\n") + "\nM 100644 inline " + dir + name + "\ndata 0\n\n"
+			return true
+		}
+	}
+	return false
 }
 
 func inMessage(r *rand.Rand, s *stream, c int, pattern *regexp.Regexp) (ok bool) {

@@ -59,6 +59,25 @@ func pretended(c gitstore.Commit, retires bool) (wrong []string) {
 	return wrong
 }
 
+// answerMisworded says what the words of an answer tell otherwise than that it is one.
+func answerMisworded(c gitstore.Commit, id layout.ItemID) (wrong []string) {
+	of, _, _ := strings.Cut(c.Subject, " "+string(id)+" (")
+	want := map[string]string{"Bagpipe-Item": string(id)}
+	switch of {
+	case "hold: held":
+		want["Bagpipe-Intent"], want["Bagpipe-To"] = state.HoldIntent, "held"
+	case "answer: completed", "answer: reverted":
+	default:
+		wrong = append(wrong, fmt.Sprintf("its subject is %q, and it is an answer for item %s", ledger.Clip(c.Subject, 200), id))
+	}
+	for _, key := range spoken {
+		if is := trailer(c, key); is != want[key] {
+			wrong = append(wrong, fmt.Sprintf("its trailer %s says %q, and that of such an answer %q", key, ledger.Clip(is, 100), want[key]))
+		}
+	}
+	return wrong
+}
+
 // expected is the message of an event's commit, without foreign text and what others add.
 func expected(id layout.ItemID, m layout.Manifest, h happened, tr state.Transition) string {
 	switch h.kind {

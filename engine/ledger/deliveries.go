@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -43,6 +44,22 @@ func UntrueDelivery(was, is []byte) string {
 		}
 	}
 	return ""
+}
+
+// Readable says why a file of an item that tells of its copies or its deliveries cannot be read; of one of a newer
+// schema, and of any other file, it says nothing.
+func Readable(rest string, data []byte) (err error) {
+	switch rest {
+	case layout.DeliveryJSON:
+		_, err = layout.DecodeDeliveries(data)
+	case layout.DepositsJSON:
+		_, err = layout.DecodeDeposits(data)
+	}
+	var newer *layout.SchemaError
+	if errors.As(err, &newer) {
+		return nil
+	}
+	return err
 }
 
 // follows reports whether an engine, a person or the weighing brings a delivery from was to is in one commit.
