@@ -296,12 +296,15 @@ func (a *Auditor) review(ctx context.Context, since gitstore.Hash, commits []git
 		if err != nil {
 			return err
 		}
-		told, err := a.guard.Review(ctx, from, rest)
+		told, lists, err := a.guard.Review(ctx, from, gitstore.Hash{}, rest)
 		if err != nil {
 			return err
 		}
 		for _, b := range told {
 			breaches[b.Commit.Hash] = append(breaches[b.Commit.Hash], b)
+		}
+		if err := a.vouchedAfterAll(commits, found, lists); err != nil {
+			return err
 		}
 	}
 	for i, h := range commits {

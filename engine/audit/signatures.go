@@ -2,6 +2,8 @@ package audit
 
 import (
 	"errors"
+	"slices"
+	"strings"
 
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/guard"
@@ -22,10 +24,42 @@ func (c *committed) signature() error {
 	case err == nil:
 		c.out.signed = true
 	case errors.Is(err, trust.ErrBroken), !none:
-		c.find(Signature, "", "nobody vouches for it: "+err.Error())
+		c.find(Signature, "", unlisted+err.Error())
 	}
 	return nil
 }
+
+// vouchedAfterAll takes back the findings of commits that stand on a list which is to be another: by that
+// other one somebody vouches for them, such as for the engine's that puts it back.
+func (a *Auditor) vouchedAfterAll(commits []gitstore.Hash, found []result, lists map[gitstore.Hash][]byte) error {
+	for i, h := range commits {
+		all := found[i].findings
+		if len(lists) == 0 || all == nil || !slices.ContainsFunc(*all, isUnlisted) {
+			continue
+		}
+		v, err := a.ledger.Store.At(h)
+		if err != nil {
+			return err
+		}
+		c, err := v.About()
+		if err != nil {
+			return err
+		}
+		list, other := lists[slices.Concat(c.Parents, []gitstore.Hash{{}})[0]]
+		if _, err := guard.VouchedBy(a.ledger, list, h); other && err == nil {
+			found[i].signed = true
+			a.report.Signed++
+			if *all = slices.DeleteFunc(*all, isUnlisted); len(*all) == 0 {
+				found[i].findings = nil
+			}
+		}
+	}
+	return nil
+}
+
+const unlisted = "nobody vouches for it: "
+
+func isUnlisted(f Finding) bool { return f.Kind == Signature && strings.HasPrefix(f.Text, unlisted) }
 
 // root holds the first list of those who sign against the key that is to have begun it.
 func (a *Auditor) root(commits []gitstore.Hash, found []result, fingerprint string) error {

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -127,6 +128,10 @@ func (a *answer) change(ctx context.Context, r gitstore.Reader) (*gitstore.Chang
 	if err != nil {
 		return nil, err
 	}
+	copies, err := a.putBackCopies(now, &mended)
+	if err != nil {
+		return nil, err
+	}
 	x, err := state.Decode(mended.Execution)
 	if err != nil {
 		return nil, fmt.Errorf("item %s: %w", a.id, err)
@@ -142,7 +147,7 @@ func (a *answer) change(ctx context.Context, r gitstore.Reader) (*gitstore.Chang
 		}
 		a.text = strings.TrimSuffix(a.text, ".") + ": it comes too late: " + err.Error()
 	}
-	if len(breaches)+len(unfounded)+len(untrue.what) == 0 && (!v.stays() || x.Answered(last)) && unsettled(mended) == "" {
+	if len(breaches)+len(unfounded)+len(untrue.what) == 0 && !copies && (!v.stays() || x.Answered(last)) && unsettled(mended) == "" {
 		return nil, nil
 	}
 	who := g.ledger.ByEngine()
@@ -159,6 +164,20 @@ func (a *answer) change(ctx context.Context, r gitstore.Reader) (*gitstore.Chang
 		maps.Copy(files, untrue.was)
 	}
 	return &gitstore.Change{Files: files, Author: who.Author, Message: v.message(a.id, mended, a.text, who.Agent)}, err
+}
+
+// putBackCopies puts deposits.json back where it still is what the last breach made of it: when it was changed by
+// hand nothing in it tells.
+func (a *answer) putBackCopies(now ledger.Records, mended *ledger.Records) (did bool, err error) {
+	if !a.v.want.at.IsZero() || bytes.Equal(now.Deposits, a.want.Deposits) {
+		return false, nil
+	}
+	wrong, err := ledger.StandingOf(a.g.ledger, a.wrong, a.id)
+	if err != nil || !bytes.Equal(wrong.Deposits, now.Deposits) {
+		return false, err
+	}
+	mended.Deposits = a.want.Deposits
+	return true, nil
 }
 
 // bringBack adds to files what stood beside an item's records that r lacks, and takes the item's

@@ -56,13 +56,13 @@ func (t touched) has(id layout.ItemID) bool { return t.unlisted || t.items[id] }
 // look.
 func New(l *ledger.Ledger) *Guard {
 	return &Guard{ledger: l, pace: usualPace, Joiner: &Joiner{ledger: l}, touched: touched{items: map[layout.ItemID]bool{}}, verdicts: map[layout.ItemID]*verdict{},
-		restored: restored{pinned: map[string]*pinnedVerdict{}}, News: make(chan struct{}, 1)}
+		restored: restored{files: map[string]*fileVerdict{}}, News: make(chan struct{}, 1)}
 }
 
 // restored are files that are to be put back.
 type restored struct {
-	pinned  map[string]*pinnedVerdict // definitions, by digest
-	signers *pinnedVerdict            // the list of those who sign; nil: it is as it should be
+	files   map[string]*fileVerdict // pinned definitions and settings, by path
+	signers *fileVerdict            // the list of those who sign; nil: it is as it should be
 }
 
 // window is one move of the branch by others.
@@ -90,9 +90,11 @@ type breach struct {
 	meant *state.Reversal
 }
 
-type pinnedVerdict struct {
-	data   []byte
+// fileVerdict is a file to be put back.
+type fileVerdict struct {
+	data   []byte // nil: there was none
 	commit gitstore.Commit
+	why    string // the commit was to be signed, and is not; "": nobody may change the file so
 }
 
 // Arrived notes one move of the branch; an observer.
@@ -185,7 +187,7 @@ func (g *Guard) answerSome(ctx context.Context) (left bool, err error) {
 	if err := g.examine(ctx); err != nil {
 		return false, err
 	}
-	if err := errors.Join(g.answerSigners(ctx), g.answerPinned(ctx)); err != nil {
+	if err := errors.Join(g.answerSigners(ctx), g.answerFiles(ctx)); err != nil {
 		return false, err
 	}
 	g.mu.Lock()
@@ -214,7 +216,7 @@ func (g *Guard) examine(ctx context.Context) (err error) {
 		}
 		windows := g.windows
 		g.looking, g.windows, g.touched = g.touched, nil, touched{items: map[layout.ItemID]bool{}}
-		seed := &branch{items: maps.Clone(g.verdicts), pinned: maps.Clone(g.pinned), signers: g.signers}
+		seed := &branch{items: maps.Clone(g.verdicts), files: maps.Clone(g.files), signers: g.signers}
 		g.mu.Unlock()
 		for _, w := range windows {
 			if seed, err = g.examineWindow(ctx, w, seed); err != nil {
@@ -228,7 +230,7 @@ func (g *Guard) examine(ctx context.Context) (err error) {
 			g.touched.unlisted = g.looking.unlisted
 			maps.Copy(g.touched.items, g.looking.items)
 		} else {
-			g.verdicts, g.pinned, g.signers = seed.items, seed.pinned, seed.signers
+			g.verdicts, g.files, g.signers = seed.items, seed.files, seed.signers
 		}
 		g.looking = touched{}
 		g.mu.Unlock()

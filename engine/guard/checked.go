@@ -94,7 +94,7 @@ func (g *Guard) lastOwnCommit(tip gitstore.Hash) (gitstore.Hash, error) {
 func (g *Guard) SaveChecked() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.tip == g.saved || g.tip.IsZero() || len(g.windows)+len(g.verdicts)+len(g.pinned) > 0 || g.signers != nil || g.looking.unlisted || len(g.looking.items) > 0 {
+	if g.tip == g.saved || g.tip.IsZero() || len(g.windows)+len(g.verdicts)+len(g.files) > 0 || g.signers != nil || g.looking.unlisted || len(g.looking.items) > 0 {
 		return
 	}
 	name := g.ledger.Path(checkedFile)

@@ -22,7 +22,9 @@ func (g *Guard) examineWindow(ctx context.Context, w window, seed *branch) (*bra
 			return nil, err
 		}
 	}
-	return newExaminer(g, w, seed).all(ctx, commits)
+	x := newExaminer(g, w, seed)
+	x.tip = w.from
+	return x.all(ctx, commits)
 }
 
 // compareEnds gives the branch at the end of a window by one commit that stands for it; nil: it
@@ -30,7 +32,7 @@ func (g *Guard) examineWindow(ctx context.Context, w window, seed *branch) (*bra
 // versions, and a signature is of its commit alone.
 func (g *Guard) compareEnds(ctx context.Context, w window, seed *branch, one []gitstore.Commit) (*branch, error) {
 	for _, end := range []gitstore.Hash{w.from, w.to} {
-		if signers, err := listAt(g.ledger, []gitstore.Hash{end}); err != nil || !signers.None() {
+		if list, err := listAt(g.ledger, []gitstore.Hash{end}); err != nil || len(list) > 0 {
 			return nil, err
 		}
 	}
@@ -43,8 +45,8 @@ func (g *Guard) compareEnds(ctx context.Context, w window, seed *branch, one []g
 			return nil, nil
 		}
 	}
-	for digest, v := range last.pinned {
-		if v != seed.pinned[digest] {
+	for p, v := range last.files {
+		if v != seed.files[p] {
 			return nil, nil
 		}
 	}

@@ -13,7 +13,7 @@
 //   - what the manifest says the item is by state.MendManifest; its inventory may
 //     change only together with a step that completed;
 //   - inventory.json by the digest in the manifest;
-//   - deposits.json by the copies on targets that it had: none may go;
+//   - deposits.json by the copies on targets that it had: none may go; a commit by hand, but a merge, changes nothing in it;
 //   - delivery.json, but in a merge, by whether it can be read, and by ledger.UntrueDelivery: what a
 //     target holds changes by an engine that said before that it is at it;
 //   - quality.json, but in a merge, by whether it can be read and is the item's, and with the summary in the manifest by
@@ -34,7 +34,7 @@
 // definition is put back without a hold, and until then read from the history. An attempt
 // in the name of the engine that runs here, which that engine did not make, is kept, as
 // attempts only grow, and the item held. So is one by a robot that ended and that no commit
-// before claimed, one by a robot in a person's own commit, and one in another person's name
+// before claimed, one by a robot in a person's own commit, and an attempt or an intent in another person's name
 // (state.Unclaimed), unless more than 50,000 commits came at once, whose ends fit each other, and no
 // keys are listed: of these only the ends are compared. A new item is taken as it is: there is nothing
 // to compare it with.

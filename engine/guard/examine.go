@@ -24,18 +24,18 @@ import (
 // branch is how the items should be at one commit; those not in it are as they
 // are committed there.
 type branch struct {
-	items  map[layout.ItemID]*verdict
-	pinned map[string]*pinnedVerdict
-	// signers is the list of those who sign as it should be; nil: as it is committed.
-	signers *pinnedVerdict
+	items map[layout.ItemID]*verdict
+	files map[string]*fileVerdict // see restored
+	// signers is the list of those who sign as it should be, where the window begins or ends; nil: as it is committed.
+	signers *fileVerdict
 }
 
 func newBranch() *branch {
-	return &branch{items: map[layout.ItemID]*verdict{}, pinned: map[string]*pinnedVerdict{}}
+	return &branch{items: map[layout.ItemID]*verdict{}, files: map[string]*fileVerdict{}}
 }
 
 func (b *branch) clone() *branch {
-	return &branch{items: maps.Clone(b.items), pinned: maps.Clone(b.pinned), signers: b.signers}
+	return &branch{items: maps.Clone(b.items), files: maps.Clone(b.files), signers: b.signers}
 }
 
 // onlyOpen keeps what has to be answered.
@@ -65,8 +65,8 @@ type examiner struct {
 	within   map[gitstore.Hash]bool      // it is one of the window
 	tell     func(layout.ItemID, breach) // of each breach, once; may be nil
 
-	covered map[gitstore.Hash]bool // commits that a signed one rests on
-	wrong   string                 // with the signature of the commit at hand; "": nothing
+	signing
+	wrong string // with the signature of the commit at hand; "": nothing
 }
 
 func newExaminer(g *Guard, w window, seed *branch) *examiner {
@@ -82,11 +82,17 @@ func (x *examiner) all(ctx context.Context, commits []gitstore.Commit) (last *br
 	x.read = x.reading.Scan()
 	for _, c := range commits {
 		x.within[c.Hash] = true
+		here := len(c.Parents) == 0 && x.fromHere[gitstore.Hash{}]
 		for _, p := range c.Parents {
 			x.heirs[p]++
+			here = here || x.fromHere[p]
 		}
+		x.fromHere[c.Hash] = here
 	}
-	if err := x.cover(commits); err != nil {
+	if err := x.readLists(ctx, commits); err != nil {
+		return nil, err
+	}
+	if err := x.cover(ctx, commits); err != nil {
 		return nil, err
 	}
 	ahead, stop := lookAhead(ctx, x, commits)
@@ -96,6 +102,7 @@ func (x *examiner) all(ctx context.Context, commits []gitstore.Commit) (last *br
 		if last, err = x.commit(ctx, c, ahead(i)); err != nil {
 			return nil, err
 		}
+		last.signers = x.lists[c.Hash]
 	}
 	return last, nil
 }
@@ -123,9 +130,9 @@ func (x *examiner) commit(ctx context.Context, c gitstore.Commit, known foreseen
 	}
 	main := x.mainParent(c)
 	at := x.parent(main)
-	touched, pinned, err := known.touched, known.pinned, known.err
+	touched, files, err := known.touched, known.files, known.err
 	if touched == nil && err == nil {
-		touched, pinned, err = x.changed(ctx, main, c.Hash)
+		touched, files, err = x.changed(ctx, main, c.Hash)
 	}
 	if err != nil {
 		return nil, err
@@ -143,16 +150,11 @@ func (x *examiner) commit(ctx context.Context, c gitstore.Commit, known foreseen
 		for id := range b.items {
 			touched[id] = true
 		}
-		x.fromHere[c.Hash] = x.fromHere[c.Hash] || x.fromHere[p]
 	}
-	x.fromHere[c.Hash] = x.fromHere[c.Hash] || x.fromHere[main]
 	if len(c.Parents) == 0 {
 		main = gitstore.Hash{}
 	}
-	if x.wrong, err = x.unsigned(c, main, at); err != nil {
-		return nil, err
-	}
-	if err := x.list(c, main, at, others); err != nil {
+	if x.wrong, err = x.unsigned(ctx, c, main, at); err != nil {
 		return nil, err
 	}
 	if len(others) > 0 && x.wrong == "" {
@@ -171,7 +173,7 @@ func (x *examiner) commit(ctx context.Context, c gitstore.Commit, known foreseen
 			}
 		}
 	}
-	if err := x.pinned(c, main, at, pinned); err != nil {
+	if err := errors.Join(x.pinned(c, main, at, files), x.settings(against{c, main, at, others}, files)); err != nil {
 		return nil, err
 	}
 	x.branches[c.Hash] = at
@@ -272,8 +274,8 @@ func (x *examiner) item(ctx context.Context, c gitstore.Commit, main gitstore.Ha
 	if forged := append(l.forged, l.unclaimed...); len(forged) > 0 {
 		next.breaches = append(next.breaches, breach{commit: c, what: forged, forged: true})
 	}
-	if x.wrong != "" && string(l.before.Manifest)+string(l.before.Execution) != string(l.now.Manifest)+string(l.now.Execution) {
-		b := breach{commit: c, what: []string{x.wrong}, forged: true}
+	if x.wrong != "" && !l.now.Same(l.before) {
+		b := breach{commit: c, what: []string{"changed the item " + x.wrong}, forged: true}
 		next.breaches = append(next.breaches, b)
 		x.found(id, b)
 	}

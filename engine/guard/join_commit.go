@@ -143,7 +143,11 @@ func isJoin(ctx context.Context, l *ledger.Ledger, c gitstore.Commit) (both map[
 	}
 	for _, before := range []bool{false, true} {
 		for _, over := range overs {
-			if both, is, err = isJoinOver(ctx, joining{ledger: l, before: before}, c, base, over); is || err != nil {
+			both, is, err = isJoinOver(ctx, joining{ledger: l, before: before}, c, base, over)
+			if errors.Is(err, errTwoLists) {
+				return nil, false, false, nil
+			}
+			if is || err != nil {
 				return both, is, before, err
 			}
 		}

@@ -374,13 +374,15 @@ func (j *joining) beside(id layout.ItemID, of [3]ledger.Records, retired bool, f
 // file joins another file that both changed: what was removed on one side stays, records by
 // key, the rest by lines. Lines of settings that both changed stand there twice, between marks, so that
 // each site goes on by its own until somebody chooses; of other files one of the two is taken, the same
-// at every site.
+// at every site. For the list of those who sign see joinSigners.
 func (j *joining) file(ctx context.Context, p string, a, b []byte) ([]byte, error) {
 	greater := a
 	if string(a) < string(b) {
 		greater = b
 	}
 	switch {
+	case p == layout.SignersFile:
+		return j.signers(ctx, a, b)
 	case a == nil || b == nil || string(a) == string(b):
 		return greater, nil
 	case strings.HasPrefix(p, layout.PinnedDir+"/"):

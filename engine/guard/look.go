@@ -1,9 +1,11 @@
 package guard
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
+	"strings"
 
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
@@ -24,8 +26,8 @@ func (x *looker) begin() {
 	x.views, x.bases = map[gitstore.Hash]gitstore.View{}, map[gitstore.Hash]gitstore.Hash{}
 }
 
-// changed lists the items and pinned definitions that differ between two commits.
-func (x *looker) changed(ctx context.Context, from, to gitstore.Hash) (items map[layout.ItemID]bool, pinned []string, err error) {
+// changed lists the items, and the files beside them, that differ between two commits.
+func (x *looker) changed(ctx context.Context, from, to gitstore.Hash) (items map[layout.ItemID]bool, files []string, err error) {
 	items = map[layout.ItemID]bool{}
 	var before gitstore.View
 	if !from.IsZero() {
@@ -59,12 +61,12 @@ func (x *looker) changed(ctx context.Context, from, to gitstore.Hash) (items map
 		for id := range moved {
 			items[id] = true
 		}
-		if digest, ok := pinnedDigest(d.Path); ok {
-			pinned = append(pinned, digest)
+		if !strings.HasPrefix(d.Path, layout.ItemsDir+"/") && !layout.IsRetiredPath(d.Path) {
+			files = append(files, d.Path)
 		}
 		return ctx.Err()
 	})
-	return items, pinned, err
+	return items, files, err
 }
 
 // looked is what a commit did to an item's records.
@@ -76,6 +78,12 @@ type looked struct {
 	untrue            bool           // one is of what stands beside them
 	unclaimed, forged []string       // attempts that nobody made
 	conflict          string         // see unsettled
+}
+
+// stood and stands report whether there are records in the tip, before and now.
+func (l *looked) stood() bool { return !l.before.Absent() && l.before.Retired == (layout.Standing{}) }
+func (l *looked) stands() bool {
+	return l.stood() && !l.now.Absent() && l.now.Retired == (layout.Standing{})
 }
 
 // look holds an item's records against what they were.
@@ -99,7 +107,7 @@ func (x *looker) look(ctx context.Context, c gitstore.Commit, main gitstore.Hash
 		l.mended, l.what = l.before, []string{stray}
 		l.mended.Retired = layout.Standing{}
 	}
-	if len(others) == 0 && !l.before.Absent() && l.before.Retired == (layout.Standing{}) {
+	if len(others) == 0 && l.stood() {
 		untrue, err := untrueBeside(x.view, cmp.Or(want.at, want.beside, main), view, id, l.before, l.now)
 		if err != nil {
 			return l, err
@@ -113,6 +121,11 @@ func (x *looker) look(ctx context.Context, c gitstore.Commit, main gitstore.Hash
 			if as != nil {
 				l.mended.Manifest, l.what = as, []string{"changed quality in " + layout.ManifestJSON}
 			}
+		}
+	}
+	if len(others) == 0 && !nameless(c) && !ledger.ByBagpipe(c) && l.stands() && !bytes.Equal(l.mended.Deposits, l.before.Deposits) {
+		if l.mended.Deposits = l.before.Deposits; len(l.what) == 0 || !bytes.Equal(l.now.Deposits, l.before.Deposits) {
+			l.what = append(l.what, "changed "+layout.DepositsJSON+", which engines do alone")
 		}
 	}
 	unfounded, err := disposals(ctx, x.g.ledger, view, id, l.before, &l.mended, plans)

@@ -40,7 +40,7 @@ func lookersHere() int { return min(mostLookers, runtime.GOMAXPROCS(0)) }
 // foreseen is what a commit did to its parent's records; the zero foreseen: nobody looked.
 type foreseen struct {
 	touched map[layout.ItemID]bool
-	pinned  []string
+	files   []string                 // beside the items
 	looked  map[layout.ItemID]looked // of few items
 	err     error
 }
@@ -110,7 +110,7 @@ func (x *looker) stretch(ctx context.Context, commits []gitstore.Commit) []fores
 func (x *looker) foresee(ctx context.Context, c gitstore.Commit) (f foreseen) {
 	x.begin()
 	parent := c.Parents[0]
-	if f.touched, f.pinned, f.err = x.changed(ctx, parent, c.Hash); f.err != nil || len(f.touched) >= x.g.pace.many {
+	if f.touched, f.files, f.err = x.changed(ctx, parent, c.Hash); f.err != nil || len(f.touched) >= x.g.pace.many {
 		return f
 	}
 	f.looked = map[layout.ItemID]looked{}

@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,23 +14,27 @@ import (
 
 // pinned notes definitions that are not what their names say, and were.
 func (x *examiner) pinned(c gitstore.Commit, main gitstore.Hash, at *branch, changed []string) error {
-	for _, digest := range changed {
+	for _, p := range changed {
+		digest, ok := pinnedDigest(p)
+		if !ok {
+			continue
+		}
 		data, err := x.readPinned(c.Hash, digest)
 		if err != nil {
 			return err
 		}
 		if data != nil && ledger.DigestOf(data) == digest {
-			delete(at.pinned, digest)
+			delete(at.files, p)
 			continue
 		}
-		if at.pinned[digest] != nil || main.IsZero() {
+		if at.files[p] != nil || main.IsZero() {
 			continue
 		}
 		if data, err = x.readPinned(main, digest); err != nil {
 			return err
 		}
 		if data != nil && ledger.DigestOf(data) == digest {
-			at.pinned[digest] = &pinnedVerdict{data: data, commit: c}
+			at.files[p] = &fileVerdict{data: data, commit: c}
 		}
 	}
 	return nil
@@ -49,30 +54,27 @@ func pinnedDigest(p string) (digest string, ok bool) {
 	return "sha256:" + hex, ok && isYAML
 }
 
-// answerPinned puts pinned definitions back. The turn is the caller's.
-func (g *Guard) answerPinned(ctx context.Context) error {
+// answerFiles puts pinned definitions and settings back. The turn is the caller's.
+func (g *Guard) answerFiles(ctx context.Context) error {
 	g.mu.Lock()
-	digests := make([]string, 0, len(g.pinned))
-	for d := range g.pinned {
-		digests = append(digests, d)
-	}
+	files := maps.Clone(g.files)
 	g.mu.Unlock()
-	slices.Sort(digests)
-	for _, d := range digests {
-		g.mu.Lock()
-		v := g.pinned[d]
-		g.mu.Unlock()
-		if err := g.answerOnePinned(ctx, d, v); err != nil {
+	for _, p := range slices.Sorted(maps.Keys(files)) {
+		answer := g.answerSetting
+		if digest, ok := pinnedDigest(p); ok {
+			answer = func(ctx context.Context, _ string, v *fileVerdict) error { return g.answerOnePinned(ctx, digest, v) }
+		}
+		if err := answer(ctx, p, files[p]); err != nil {
 			return err
 		}
 		g.mu.Lock()
-		delete(g.pinned, d)
+		delete(g.files, p)
 		g.mu.Unlock()
 	}
 	return nil
 }
 
-func (g *Guard) answerOnePinned(ctx context.Context, digest string, v *pinnedVerdict) error {
+func (g *Guard) answerOnePinned(ctx context.Context, digest string, v *fileVerdict) error {
 	p := layout.PinnedPath(digest)
 	did := false
 	_, err := g.ledger.Store.Commit(ctx, func(r gitstore.Reader) (*gitstore.Change, error) {

@@ -3,6 +3,7 @@ package guard
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"bagpipe/engine/gitstore"
@@ -26,10 +27,11 @@ type Breach struct {
 
 // Review holds commits, parents first, against their parents, and changes nothing. They are
 // all that lead from one commit, zero for the empty history, to the last of them. It gives
-// every breach, the first first.
-func (g *Guard) Review(ctx context.Context, from gitstore.Hash, commits []gitstore.Hash) ([]Breach, error) {
-	var told []Breach
+// every breach, the first first; and the lists of those who sign as they should be, of the commits that have
+// another. tip is what the commits are to be joined to; zero: they are in the history.
+func (g *Guard) Review(ctx context.Context, from, tip gitstore.Hash, commits []gitstore.Hash) (told []Breach, lists map[gitstore.Hash][]byte, err error) {
 	x := newExaminer(g, window{from: from}, newBranch())
+	x.tip = tip
 	x.tell = func(id layout.ItemID, b breach) {
 		what := b.what
 		if b.conflict {
@@ -41,24 +43,38 @@ func (g *Guard) Review(ctx context.Context, from gitstore.Hash, commits []gitsto
 	for i, h := range commits {
 		var err error
 		if read[i], err = g.commit(h); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	last, err := x.all(ctx, read)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for i, b := range told {
 		v := last.items[b.Item]
 		told[i].Open = v != nil && len(v.breaches) > 0
 	}
-	if v := last.signers; v != nil {
+	v := last.signers
+	if v == nil && len(read) > 0 {
+		if v, err = x.listToJoin(ctx, read[len(read)-1]); err != nil {
+			return nil, nil, err
+		}
+	}
+	if v != nil {
 		told = append(told, Breach{Commit: v.commit, What: []string{"changed " + layout.SignersFile + ", and no key that was listed signed that"}, Open: true})
 	}
-	for _, v := range last.pinned {
-		told = append(told, Breach{Commit: v.commit, What: []string{"changed or removed a pinned definition"}, Open: true})
+	for p, v := range last.files {
+		what := "changed or removed a pinned definition"
+		if v.why != "" {
+			what = "changed " + p + " " + v.why
+		}
+		told = append(told, Breach{Commit: v.commit, What: []string{what}, Open: true})
 	}
-	return told, nil
+	lists = map[gitstore.Hash][]byte{}
+	for h, v := range x.lists {
+		lists[h] = v.data
+	}
+	return told, lists, nil
 }
 
 // Judge says what is not lawful in the change of an item's records by one commit.
@@ -73,18 +89,14 @@ func (g *Guard) TooLate(v gitstore.View, b Breach) (why string, err error) {
 	if b.meant == nil || !b.Open {
 		return "", nil
 	}
-	of, err := ledger.StandingOf(g.ledger, v, b.Item)
-	if err != nil {
-		return "", err
-	}
-	x, err := state.Decode(of.Execution)
-	if err != nil {
-		return "", nil //nolint:nilerr // an answer says what is wrong with the record
-	}
-	for _, k := range b.meant.Intents {
-		if _, there := x.Intents[k]; !there { // it comes with the revert
-			return "", nil
+	x, of, err := g.recordAt(v, b.Item)
+	if x != nil && slices.ContainsFunc(b.meant.Intents, func(k layout.IntentKey) bool { _, there := x.Intents[k]; return !there }) {
+		if v, err = g.ledger.Store.At(b.Commit.Parents[0]); err == nil { // what it takes away comes with the revert
+			x, of, err = g.recordAt(v, b.Item)
 		}
+	}
+	if x == nil || err != nil {
+		return "", err // an answer says what is wrong with the record
 	}
 	x.Manifest = of.Manifest
 	if m, err := layout.DecodeManifest(of.Manifest); err == nil {
@@ -98,4 +110,17 @@ func (g *Guard) TooLate(v gitstore.View, b Breach) (why string, err error) {
 		return "it comes too late: " + late.Error(), nil
 	}
 	return "", err
+}
+
+// recordAt reads an item's record in v; nil: it cannot be used.
+func (g *Guard) recordAt(v gitstore.View, id layout.ItemID) (*state.Execution, ledger.Records, error) {
+	of, err := ledger.StandingOf(g.ledger, v, id)
+	if err != nil {
+		return nil, of, err
+	}
+	x, err := state.Decode(of.Execution)
+	if err != nil {
+		return nil, of, nil //nolint:nilerr // see nil
+	}
+	return x, of, nil
 }

@@ -231,7 +231,7 @@ func TestLookingAheadFindsTheSame(t *testing.T) {
 	must(t, err)
 	found := func(stretch, many int) (told []string) {
 		e.Guard.Pace(stretch, many)
-		breaches, err := e.Guard.Review(ctx, from, commits)
+		breaches, _, err := e.Guard.Review(ctx, from, gitstore.Hash{}, commits)
 		must(t, err)
 		for _, b := range breaches {
 			told = append(told, fmt.Sprint(b.Commit.Hash, b.Item, b.What, b.Open, b.Peaceful))

@@ -136,7 +136,7 @@ func (s *Syncer) unlawful(ctx context.Context, ours, base, theirs gitstore.Hash)
 	if err != nil {
 		return "", err
 	}
-	breaches, err := s.guard.Review(ctx, base, commits)
+	breaches, _, err := s.guard.Review(ctx, base, ours, commits)
 	if err != nil {
 		return "", err
 	}

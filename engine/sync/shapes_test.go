@@ -184,7 +184,7 @@ func (w *world) breaches(tip gitstore.Hash) (open []string) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	told, err := w.e.Guard.Review(context.Background(), w.base, commits)
+	told, _, err := w.e.Guard.Review(context.Background(), w.base, gitstore.Hash{}, commits)
 	if err != nil {
 		w.Fatal(err)
 	}

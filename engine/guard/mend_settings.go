@@ -1,0 +1,156 @@
+package guard
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+
+	"bagpipe/engine/gitstore"
+	"bagpipe/engine/ledger"
+	"bagpipe/layout"
+)
+
+// mending reads a commit as it should be.
+type mending struct {
+	gitstore.Reader
+	files map[string]*fileVerdict
+}
+
+func (m mending) ReadFile(name string) ([]byte, error) {
+	if v := m.files[name]; v != nil && v.data != nil {
+		return v.data, nil
+	}
+	return m.Reader.ReadFile(name)
+}
+
+// isSetting reports whether a file beside the items is one that people write. For the list of those
+// who sign see readLists.
+func isSetting(p string) bool {
+	for _, engines := range []string{layout.ItemsDir, layout.RetiredDir, layout.PinnedDir, layout.BatchesDir, layout.FiringsDir, layout.AnchorsDir} {
+		if strings.HasPrefix(p, engines+"/") {
+			return false
+		}
+	}
+	return p != layout.SignersFile
+}
+
+// settings notes the files that people write, and that a commit changed which was to be signed and is not.
+func (x *examiner) settings(s against, changed []string) error {
+	if x.g.Requires == nil || s.main.IsZero() {
+		return nil
+	}
+	asked := map[string]bool{} // whether the commit changed it
+	for p := range s.at.files {
+		asked[p] = false
+	}
+	joins := s.c.Committer.Email == gitstore.JoinerEmail && len(s.others) > 0
+	taken := false // some parent has a file that is to be put back
+	for _, b := range s.others {
+		for p := range b.files {
+			asked[p], taken = false, true
+		}
+	}
+	if x.wrong == "" && !taken && len(s.at.files) == 0 {
+		return nil
+	}
+	for _, p := range changed {
+		asked[p] = true
+	}
+	for p, did := range asked {
+		if !isSetting(p) {
+			continue
+		}
+		now, err := x.committed(s.c.Hash, p)
+		if err != nil {
+			return err
+		}
+		want, of, err := x.settingBefore(s, p)
+		if err != nil {
+			return err
+		}
+		switch {
+		case string(now) == string(want) && (now == nil) == (want == nil):
+			delete(s.at.files, p)
+		case x.wrong != "" && did && of == nil:
+			s.at.files[p] = &fileVerdict{data: want, commit: s.c, why: x.wrong}
+		case x.wrong == "" && did && !joins, of == nil: // who signed it saw it
+			delete(s.at.files, p)
+		default:
+			s.at.files[p] = &fileVerdict{data: want, commit: of.commit, why: of.why}
+		}
+	}
+	return nil
+}
+
+// settingBefore gives a file as the commit's parents make it; of is the first verdict on it there.
+func (x *examiner) settingBefore(s against, p string) (want []byte, of *fileVerdict, err error) {
+	read := func(h gitstore.Hash, b *branch) ([]byte, error) {
+		if v := b.files[p]; v != nil {
+			if of == nil {
+				of = v
+			}
+			return v.data, nil
+		}
+		return x.committed(h, p)
+	}
+	if want, err = read(s.main, s.at); err != nil {
+		return nil, nil, err
+	}
+	for h, b := range s.others {
+		theirs, err := read(h, b)
+		if err != nil {
+			return nil, nil, err
+		}
+		was, err := x.committed(x.bases[h], p)
+		if err != nil {
+			return nil, nil, err
+		}
+		if string(want) == string(was) {
+			want = theirs
+		}
+	}
+	return want, of, nil
+}
+
+func (x *examiner) committed(h gitstore.Hash, p string) ([]byte, error) {
+	if h.IsZero() {
+		return nil, nil
+	}
+	v, err := x.view(h)
+	if err != nil {
+		return nil, err
+	}
+	return ledger.ReadOptional(v, p)
+}
+
+// answerSetting puts a file back that a commit changed which was to be signed, unless it was changed since.
+func (g *Guard) answerSetting(ctx context.Context, p string, v *fileVerdict) error {
+	wrong, err := g.ledger.Store.At(v.commit.Hash)
+	if err != nil {
+		return err
+	}
+	bad, err := ledger.ReadOptional(wrong, p)
+	if err != nil {
+		return err
+	}
+	did := false
+	_, err = g.ledger.Store.Commit(ctx, func(r gitstore.Reader) (*gitstore.Change, error) {
+		now, err := ledger.ReadOptional(r, p)
+		did = err == nil && bytes.Equal(now, bad) && !bytes.Equal(now, v.data)
+		if !did {
+			return nil, err
+		}
+		who := g.ledger.ByEngine()
+		return &gitstore.Change{Files: map[string][]byte{p: v.data}, Author: who.Author,
+			Message: ledger.Message("answer: restored "+ledger.Clip(p, 200), breach{commit: v.commit}.by()+" changed it "+v.why,
+				[]ledger.Trailer{{answersTrailer, v.commit.Hash.String()}, {"Bagpipe-Agent", who.Agent}})}, nil
+	})
+	if err != nil {
+		return fmt.Errorf("restore %s: %w", p, err)
+	}
+	if did {
+		g.ledger.Warn(fmt.Sprintf("%s was changed by %s %s; it has been restored", p, breach{commit: v.commit}.by(), v.why))
+	}
+	return nil
+}
