@@ -135,7 +135,8 @@ func takeBack(ctx context.Context, k *Keeper, id layout.ItemID, to layout.Name, 
 		if d.Engine = ""; failure != nil {
 			d.Attempts++
 			d.After = k.ledger.Now().Add(backoff(k.settings.Current().Settings, min(d.Attempts, mostTries)))
-			d.Sent.Maybe, d.Message = true, ledger.Clip(ledger.Printable(failure.Error()), 1000)
+			d.Message = ledger.Clip(ledger.Printable(failure.Error()), 1000)
+			d.Sent.Maybe = d.Sent.Maybe || !errors.As(failure, new(unsent))
 			if !Away(failure) {
 				if d.Due = false; wantedBack(d) {
 					d.Decision.Kept = true

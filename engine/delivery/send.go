@@ -265,7 +265,7 @@ func otherVersions(s *layout.DeliverySent, but int) map[int]string {
 	return all
 }
 
-// unsent is a failure before anything of a delivery was sent.
+// unsent is a failure before anything of a delivery was sent, or taken back.
 type unsent struct{ error }
 
 func (u unsent) Unwrap() error { return u.error }
@@ -394,7 +394,7 @@ func (k *Keeper) outletFor(o *object, to layout.Name) (target.Config, outlet, er
 	s := now.Settings
 	config, there := s.Target(k.ledger.Root, string(to), s.StoreDir(k.ledger.Root))
 	if !there {
-		return config, nil, fmt.Errorf("no target %q below targets: in %s", to, layout.SettingsFile)
+		return config, nil, unsent{fmt.Errorf("no target %q below targets: in %s", to, layout.SettingsFile)}
 	}
 	if config.Kind == target.KindFolder {
 		dir, err := now.Keeping(config.Path, k.ledger.Root, k.ledger.Path(layout.InboxDir))

@@ -266,7 +266,7 @@ func stateOf(was, is *layout.Delivery, approve bool, g goal) string {
 		return layout.DeliveryWithdrawn
 	case decided == layout.DeliveryTakeBack:
 		return layout.DeliveryUnconfirmed // the next pass takes it back
-	case held && (is.Sent.Digest == is.Digest && !g.moved(is.Sent) && !g.reshaped(is.Sent) || decided == layout.DeliveryRefused):
+	case held && is.Sent.Digest == is.Digest && !g.moved(is.Sent) && !g.reshaped(is.Sent):
 		return layout.DeliveryDelivered
 	case decided == layout.DeliveryRefused:
 		return layout.DeliveryForbidden
