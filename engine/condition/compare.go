@@ -22,7 +22,7 @@ type comparison struct {
 type value struct {
 	text     string
 	number   float64
-	at       time.Time
+	at       time.Time // of a number that may be a year, its beginning
 	shift    time.Duration
 	isNumber bool
 	isBool   bool
@@ -77,8 +77,11 @@ func (w value) fits(found gjson.Result, op string, now time.Time) (bool, time.Ti
 		}
 		return w.fitsTime(at, op, now)
 	case w.isNumber:
-		n, ok := w.asNumber(found)
-		return ok && compares(op, cmp.Compare(n, w.number)), time.Time{}
+		if n, ok := w.asNumber(found); ok {
+			return compares(op, cmp.Compare(n, w.number)), time.Time{}
+		}
+		at, ok := asTime(found) // that lies before or after a year
+		return ok && !w.at.IsZero() && op != "=" && compares(op, at.Compare(w.at)), time.Time{}
 	case w.isBool:
 		return found.IsBool() && op == "=" && found.Bool() == (w.text == "true"), time.Time{}
 	}

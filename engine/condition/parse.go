@@ -246,6 +246,7 @@ func (p *parser) value() (v value, err error) {
 	default:
 		if n, err := strconv.ParseFloat(p.token, 64); err == nil {
 			v.number, v.isNumber = n, true
+			v.at, _ = parseTime(p.token)
 		} else if t, ok := parseTime(p.token); ok {
 			v.at, v.isTime = t, true
 		}
