@@ -378,6 +378,9 @@ func (w *trade) settle(*rapid.T) {
 	states := map[layout.ItemID]string{}
 	for _, r := range rows {
 		states[r.Item] = fmt.Sprintf("%s, sent %+v", r.State, r.Sent)
+		if s := r.Sent; r.State == layout.DeliveryDelivered && (s == nil || s.Maybe || s.Version != r.Version || s.Digest != r.Digest) {
+			w.t.Fatalf("item %s: version %d, %s, is told as delivered; sent was %+v", r.Item, r.Version, r.Digest, s)
+		}
 	}
 	for id, i := range w.items {
 		must, is := w.holds(before, id), w.holds(w.portal.held, id)
