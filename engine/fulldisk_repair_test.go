@@ -70,7 +70,7 @@ func TestFullDiskWhileRepairing(t *testing.T) {
 		if err == nil && len(m.Missing) == 0 {
 			mended++
 		} else if refused++; err == nil {
-			t.Fatalf("round %d: the copy has %q", i, m.Missing)
+			t.Fatalf("round %d: the copy has %q; silent: %q", i, m.Missing, m.Silent)
 		}
 		if _, gone := os.Lstat(loose); err != nil && gone != nil {
 			t.Fatalf("round %d: a damaged object went, and none is in its place: %v", i, err)

@@ -20,6 +20,8 @@ import (
 	"bagpipe/engine/gitstore/internal/repo"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
+
+	"golang.org/x/sys/unix"
 )
 
 // The rules are: of a damaged pack all objects that can be read are unpacked beside it, and the
@@ -184,13 +186,22 @@ func (w *mending) beside(ctx context.Context, in *os.File, args ...string) error
 	var wrong bytes.Buffer
 	cmd.Stderr = &wrong
 	err := cmd.Run()
-	if said := strings.ToLower(wrong.String()); err != nil && (strings.Contains(said, "no space left") || strings.Contains(said, "diskspace")) {
+	if err != nil && saysFull(wrong.String()) {
 		return fmt.Errorf("git %s: %w: %s", args[0], errNoRoom, gitsReason(wrong.String()))
 	}
 	return err
 }
 
 var errNoRoom = errors.New("the disk is full")
+
+// littleRoom is what a clone may need: with less it is not the other repository that fails.
+const littleRoom = 16 << 20
+
+// saysFull reports whether git ended as there was no room.
+func saysFull(said string) bool {
+	said = strings.ToLower(said)
+	return strings.Contains(said, "no space left") || strings.Contains(said, "diskspace")
+}
 
 // unpack has what can be read of the damaged packs.
 func (w *mending) unpack(ctx context.Context, packs map[string]bool) error {
@@ -409,7 +420,8 @@ func (w *mending) copy(ctx context.Context, address, to string) error {
 		return nil
 	}
 	why := gitsReason(wrong.String())
-	if strings.Contains(strings.ToLower(why), "no space left") {
+	var room unix.Statfs_t // git does not always say what it ended for
+	if saysFull(wrong.String()) || unix.Statfs(w.scratch, &room) == nil && room.Bavail*uint64(room.Bsize) < littleRoom {
 		return fmt.Errorf("git clone: %w: %s", errNoRoom, why)
 	}
 	return errors.Join(fmt.Errorf("git clone: %w: %s", err, why), disk.RemoveTree(to))
