@@ -20,8 +20,6 @@ import (
 	"bagpipe/engine/gitstore/internal/repo"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
-
-	"golang.org/x/sys/unix"
 )
 
 // The rules are: of a damaged pack all objects that can be read are unpacked beside it, and the
@@ -420,8 +418,8 @@ func (w *mending) copy(ctx context.Context, address, to string) error {
 		return nil
 	}
 	why := gitsReason(wrong.String())
-	var room unix.Statfs_t // git does not always say what it ended for
-	if saysFull(wrong.String()) || unix.Statfs(w.scratch, &room) == nil && room.Bavail*uint64(room.Bsize) < littleRoom {
+	room, errRoom := disk.Free(w.scratch) // git does not always say what it ended for
+	if saysFull(wrong.String()) || errRoom == nil && room < littleRoom {
 		return fmt.Errorf("git clone: %w: %s", errNoRoom, why)
 	}
 	return errors.Join(fmt.Errorf("git clone: %w: %s", err, why), disk.RemoveTree(to))
