@@ -195,12 +195,6 @@ var errNoRoom = errors.New("the disk is full")
 // littleRoom is what a clone may need: with less it is not the other repository that fails.
 const littleRoom = 16 << 20
 
-// saysFull reports whether git ended as there was no room.
-func saysFull(said string) bool {
-	said = strings.ToLower(said)
-	return strings.Contains(said, "no space left") || strings.Contains(said, "diskspace")
-}
-
 // unpack has what can be read of the damaged packs.
 func (w *mending) unpack(ctx context.Context, packs map[string]bool) error {
 	for base := range packs {

@@ -174,6 +174,12 @@ func gitsReason(said string) string {
 	return strings.Join(lines, "; ")
 }
 
+// saysFull reports whether git ended as there was no room.
+func saysFull(said string) bool {
+	said = strings.ToLower(said)
+	return strings.Contains(said, "no space left") || strings.Contains(said, "diskspace")
+}
+
 // Fetched is what a remote has: the tips of its branches main and site/*, by name. Of those that were Rewritten there
 // the tip is that which was fetched before.
 type Fetched struct {
