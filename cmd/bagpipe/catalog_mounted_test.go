@@ -54,6 +54,21 @@ func (b *bench) stateOf(root string) string {
 
 var itemColumn = regexp.MustCompile(`(?m)^(ITEM|-|[0-9a-f]{8}) +`)
 
+// A folder that the disk does not give, by whatever word, is told of with the catalog, and all else is catalogued.
+func TestCatalogOnADamagedDisk(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	root := b.catalogued()
+	b.ok("catalog", "add", "scans", root)
+	code, out := b.injectedAt(filepath.Join(root, "b"), "openat,getdents64,newfstatat,statx", "error=EUCLEAN", "catalog", "scan")
+	if code != int(screen.ExitSomeFailed) || !strings.Contains(out, "structure needs cleaning") {
+		t.Errorf("a scan over a damaged folder ends with %d: %s", code, out)
+	}
+	if listed := b.ok("catalog", "list", "scans"); !strings.Contains(listed, "a/1.txt") || !strings.Contains(listed, "unread") {
+		t.Errorf("what is not damaged is not catalogued:\n%s", listed)
+	}
+}
+
 // A catalog that cannot be written to gives the same answers as one that can, its steps are
 // done, and below the root all is as it was; a folder that is mounted in itself is not entered.
 func TestCatalogOnAReadOnlyMount(t *testing.T) {

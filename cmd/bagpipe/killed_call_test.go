@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -51,12 +52,21 @@ func (b *bench) killedAt(kind string, n int, args ...string) bool {
 // injected runs the program with what strace does to its calls of a kind. The exit code is below 0 where the program was killed.
 func (b *bench) injected(kind, what string, args ...string) (code int, out string) {
 	b.t.Helper()
+	return b.injectedAt("", kind, what, args...)
+}
+
+// injectedAt does it to the calls that are about one path; "": to all.
+func (b *bench) injectedAt(path, kind, what string, args ...string) (code int, out string) {
+	b.t.Helper()
 	strace, err := exec.LookPath("strace")
 	if err != nil {
 		b.t.Skip(err)
 	}
-	cmd := exec.Command(strace, append([]string{"-f", "-qq", "-o", filepath.Join(b.top, "calls"), "-e", "trace=" + kind, "-e", "inject=" + kind + ":" + what,
-		"bagpipe", "-C", b.dir}, args...)...)
+	options := []string{"-f", "-qq", "-o", filepath.Join(b.top, "calls"), "-e", "trace=" + kind, "-e", "inject=" + kind + ":" + what}
+	if path != "" {
+		options = append(options, "-P", path)
+	}
+	cmd := exec.Command(strace, slices.Concat(options, []string{"bagpipe", "-C", b.dir}, args)...)
 	cmd.Env = b.env
 	told, err := cmd.CombinedOutput()
 	if bytes.Contains(told, []byte("ptrace")) {

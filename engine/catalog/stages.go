@@ -345,7 +345,7 @@ func (s *scan) recognise(ctx context.Context, shelf *recognise.Shelf, dir string
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return recognised{verdict: e.verdict, vanished: true}, nil
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, unix.EIO), errors.Is(err, unix.ESTALE), errors.Is(err, unix.ENAMETOOLONG):
+	case ofStore(err):
 		why := "could not be looked into: " + plainText(err)
 		s.problem(join(dir, e.name), why)
 		return waiting(s, join(dir, e.name), e, why), nil
@@ -360,6 +360,16 @@ func (s *scan) recognise(ctx context.Context, shelf *recognise.Shelf, dir string
 		r.whole = o
 	}
 	return r, nil
+}
+
+// ownErrors are of this process and its machine, whatever it reads.
+var ownErrors = []unix.Errno{unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.ENOSPC, unix.EDQUOT, unix.EINTR}
+
+// ofStore reports whether the store, or the way to it, would not give what was asked of it: a damaged or hung file system has many
+// words for that, and the rest of it is catalogued all the same.
+func ofStore(err error) bool {
+	no := unix.Errno(0)
+	return errors.As(err, &no) && !slices.Contains(ownErrors, no)
 }
 
 // noteFault notes a mistake of a folder's rule file, for which an entry waits.
