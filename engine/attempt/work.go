@@ -272,11 +272,10 @@ func (w *Work) settle(end error) error {
 	return end
 }
 
-// publishReport keeps what a robot derived although it found the content wanting:
-// its report is what the producer needs. The failure stands whatever becomes of
-// it.
+// publishReport keeps what a robot derived although it failed: its report is what
+// the producer, or the operator, needs. The failure stands whatever becomes of it.
 func (w *Work) publishReport(ctx context.Context) {
-	if steps.KindOf(w.Err) != steps.Content || len(w.result.Outputs) == 0 {
+	if len(w.result.Outputs) == 0 {
 		return
 	}
 	w.result.Remove, w.result.Children = nil, nil
