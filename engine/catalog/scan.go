@@ -467,6 +467,9 @@ func (k *Keeper) rules(c *roots.Catalog) (string, error) {
 	if ignore := k.settings.Current().Settings.Drops(c.Collection).Settling().Ignore; ignore != nil && !slices.Equal(ignore, inbox.DefaultIgnore()) {
 		passing = "-" + strings.TrimPrefix(ledger.DigestOf([]byte(strings.Join(ignore, "\n"))), "sha256:")[:8]
 	}
+	if c.Trusting() { // the stamps of the items are others by that
+		passing += "-trusting"
+	}
 	v, err := k.ledger.Store.Tip()
 	if err != nil {
 		return "", err

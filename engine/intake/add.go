@@ -123,6 +123,8 @@ func (a *adding) follow() error {
 	switch why := notYet(rec); {
 	case m.Parent != nil:
 		return fmt.Errorf("it is a part of item %s, and a part has no versions of its own", m.Parent.Item.Short())
+	case m.Source.Place != nil:
+		return fmt.Errorf("its object stays in catalog %s: its next version is what is put in the place of that", m.Source.Place.Catalog)
 	case a.o.Collection != "" && a.o.Collection != m.Collection:
 		return fmt.Errorf("it is of collection %s, not %s", m.Collection, a.o.Collection)
 	case why != "":

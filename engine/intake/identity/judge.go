@@ -190,6 +190,9 @@ func (k *Keys) HeirOf(r gitstore.Reader, m *layout.Manifest, chosen layout.ItemI
 		if o.Parent != nil {
 			return h, fmt.Sprintf("it leads to %s, which is a part of item %s: a part has no versions of its own", nameItem(o), o.Parent.Item), nil
 		}
+		if p := o.Source.Place; p != nil && m.Source.Place == nil {
+			return h, fmt.Sprintf("it leads to %s, whose object stays in catalog %s: its next version is what is put in the place of that", nameItem(o), p.Catalog), nil
+		}
 		h = Heir{o.Item, o.Version + 1, o.Source.Bare()}
 	}
 	return h, "", nil
