@@ -194,7 +194,7 @@ func (d deeds) dispose(ctx context.Context, do timetable.Do) (said string, faile
 // deliver sends what delivery rules say.
 func (d deeds) deliver(ctx context.Context, do timetable.Do) (said string, failed bool, err error) {
 	delivered, bad := 0, 0
-	err = d.e.Delivery.Pass(ctx, func(t delivery.Told) {
+	err = d.e.Delivery.Pass(ctx, 0, func(t delivery.Told) {
 		if t.State == layout.DeliveryDelivered {
 			delivered++
 		} else {

@@ -88,8 +88,9 @@ const deliverEvery = time.Second
 func (r *run) deliver(ctx context.Context) {
 	tick := time.NewTicker(deliverEvery)
 	defer tick.Stop()
+	defer r.e.Delivery.Wait()
 	for ctx.Err() == nil {
-		r.deliverOnce(ctx)
+		r.deliverOnce(ctx, deliverPatience)
 		select {
 		case <-ctx.Done():
 		case <-tick.C:
@@ -97,9 +98,12 @@ func (r *run) deliver(ctx context.Context) {
 	}
 }
 
+// deliverPatience is how long a watching run waits for targets that do not answer, before it goes on with others.
+const deliverPatience = 5 * time.Second
+
 // deliverOnce sends what is ready. A target that fails is told of, and ends nothing.
-func (r *run) deliverOnce(ctx context.Context) {
-	err := r.e.Delivery.Pass(ctx, func(t delivery.Told) {
+func (r *run) deliverOnce(ctx context.Context, patience time.Duration) {
+	err := r.e.Delivery.Pass(ctx, patience, func(t delivery.Told) {
 		if t.State != layout.DeliveryDelivered {
 			r.undelivered.Add(1)
 			r.tellGrave(fmt.Sprintf("item %s was not delivered to %s (%s): %s", t.Item.Short(), t.Target, t.State, t.Text))

@@ -116,7 +116,7 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (Summary, error) {
 		r.each(e.Guard.LookAtAll(context.WithoutCancel(ctx), func() bool { return r.stopped(ctx) }))
 	}
 	if !r.o.Watch && !r.injected() && !r.stopped(ctx) {
-		r.deliverOnce(ctx)
+		r.deliverOnce(ctx, 0)
 	}
 	r.upkeep.last(ctx)
 	e.Index.SaveIndexSoon()

@@ -26,12 +26,15 @@ type commandOutlet struct {
 	argv    []string
 	root    string // of the workspace
 	scratch string // for the files, if they do not lie in one folder already
+	timeout time.Duration
 }
 
 // apart: what the program does with other versions is its own affair.
 func (c commandOutlet) apart() bool { return true }
 
 func (c commandOutlet) run(ctx context.Context, act, dir string, p parcel) (string, error) {
+	ctx, stop := context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("it did not end within %s", c.timeout))
+	defer stop()
 	in, err := json.Marshal(p)
 	if err != nil {
 		return "", err
@@ -44,6 +47,9 @@ func (c commandOutlet) run(ctx context.Context, act, dir string, p parcel) (stri
 	cmd.Dir, cmd.Stdin = c.root, bytes.NewReader(append(in, '\n'))
 	cmd.Env = append(os.Environ(), "BAGPIPE_ACT="+act, "BAGPIPE_KEY="+p.Key, "BAGPIPE_PARCEL="+dir, "BAGPIPE_WORKSPACE="+c.root)
 	last, err := steps.RunProgram(ctx, cmd, io.Discard)
+	if ctx.Err() != nil {
+		return last, &target.Down{Err: fmt.Errorf("%s %s: %w", c.argv[0], act, context.Cause(ctx))}
+	}
 	var ended *exec.ExitError
 	if errors.As(err, &ended) && ended.ExitCode() != 75 {
 		return last, &exit{ended.ExitCode(), last}

@@ -30,6 +30,8 @@ type Keeper struct {
 
 	used sync.Map // the names of targets that hold something, as was seen once
 
+	senders senders
+
 	turn sync.Mutex // held by Pass and Republish; guards the rest
 	seen bool       // at and open are read
 	at   gitstore.Hash
@@ -42,7 +44,8 @@ type Keeper struct {
 
 // New gives the deliveries of a workspace.
 func New(l *ledger.Ledger, s *settings.Source, fo *folder.Folders, targets *target.Pool) *Keeper {
-	return &Keeper{ledger: l, settings: s, folders: fo, targets: targets}
+	return &Keeper{ledger: l, settings: s, folders: fo, targets: targets,
+		senders: senders{moved: make(chan struct{}, 1), busy: map[layout.Name]bool{}}}
 }
 
 // look is .bagpipe/delivery/look.json: the tree of the last look, and the items that have

@@ -263,7 +263,7 @@ func (w *trade) looked(mode string, republished bool) {
 
 func (w *trade) pass(*rapid.T) {
 	w.wait(time.Hour)
-	w.looked(w.daring(func(ctx context.Context) error { return w.e.Delivery.Pass(ctx, func(delivery.Told) {}) }), false)
+	w.looked(w.daring(func(ctx context.Context) error { return w.e.Delivery.Pass(ctx, 0, func(delivery.Told) {}) }), false)
 }
 
 func (w *trade) republish(*rapid.T) {
@@ -365,7 +365,7 @@ func (w *trade) settle(*rapid.T) {
 			_, err := w.e.Delivery.Retry(ctx, w.e.Ledger.ByPerson(), r.Item, "portal")
 			w.must(err)
 		}
-		w.must(w.e.Delivery.Pass(ctx, func(delivery.Told) {}))
+		w.must(w.e.Delivery.Pass(ctx, 0, func(delivery.Told) {}))
 		for _, to := range w.kept() {
 			if _, err := w.e.Delivery.Retry(ctx, w.e.Ledger.ByPerson(), to, "portal"); !fault.Is(err, fault.Refused) {
 				w.must(err)

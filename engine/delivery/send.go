@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"time"
 
 	"bagpipe/engine/fault"
@@ -20,8 +19,6 @@ import (
 	"bagpipe/engine/state"
 	"bagpipe/layout"
 	"bagpipe/steps/target"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // Told is what became of one delivery.
@@ -32,16 +29,15 @@ type Told struct {
 	Text   string
 }
 
-// sendsAtOnce is how many deliveries go at the same time.
-const sendsAtOnce = 4
-
 // mostTries is how many failures in a row wait for a person.
 const mostTries = 3
 
 // Pass holds what changed against the rules, goes on with a republication whose engine is
 // gone, and sends what is ready. All of it waits while a rule file has no sound version, of which the settings
 // warn. told is called by one goroutine at a time.
-func (k *Keeper) Pass(ctx context.Context, told func(Told)) error {
+//
+// What no target has answered for patience is left to itself, and told later, until Wait; 0: all of it is waited for.
+func (k *Keeper) Pass(ctx context.Context, patience time.Duration, told func(Told)) error {
 	b, err := bookInForce(ctx, k)
 	if err != nil || b.mistake != nil {
 		return err
@@ -65,7 +61,7 @@ func (k *Keeper) Pass(ctx context.Context, told func(Told)) error {
 	if err := holdReady(ctx, k, b); err != nil {
 		return err
 	}
-	if err := k.sendAll(ctx, b, told); err != nil {
+	if err := k.sendAll(ctx, b, patience, told); err != nil {
 		return err
 	}
 	if b, err = bookInForce(ctx, k); err != nil || b.mistake != nil { // a republication may have found some of it under way
@@ -104,67 +100,6 @@ func holdReady(ctx context.Context, k *Keeper, b book) error {
 	}
 	k.rules = b.digest
 	return nil
-}
-
-func (k *Keeper) sendAll(ctx context.Context, b book, told func(Told)) error {
-	var mu sync.Mutex // held while told is called; guards k.open
-	group, sending := errgroup.WithContext(ctx)
-	group.SetLimit(sendsAtOnce)
-	for _, id := range slices.Sorted(maps.Keys(k.open)) {
-		if sending.Err() != nil {
-			break
-		}
-		mu.Lock()
-		goes := k.open[id]
-		mu.Unlock()
-		if !goes {
-			continue
-		}
-		group.Go(func() error {
-			stays, err := k.sendItem(sending, b, id, func(t Told) {
-				mu.Lock()
-				defer mu.Unlock()
-				told(t)
-			})
-			mu.Lock()
-			defer mu.Unlock()
-			k.open[id] = !stays
-			return err
-		})
-	}
-	return group.Wait()
-}
-
-// sendItem takes one item back where that is due, and sends what is ready of it, unless something
-// keeps it: then it stays, until its records change.
-func (k *Keeper) sendItem(ctx context.Context, b book, id layout.ItemID, told func(Told)) (stays bool, err error) {
-	v, rec, err := k.ledger.ReadTip(id, "")
-	if err != nil {
-		return false, nil // the item is gone or cannot be read: others tell
-	}
-	kept := state.Unsettled(rec.Execution, k.ledger.Now()) != ""
-	o, err := readObject(v, id)
-	if err != nil || o == nil {
-		return false, err
-	}
-	stays = kept
-	for _, to := range slices.Sorted(maps.Keys(o.delivery.Targets)) {
-		d := o.delivery.Targets[to]
-		due := !d.After.After(k.ledger.Now()) || markedSince(k, to, d)
-		switch {
-		case leftBack(k, d) || toTakeBack(d) && due:
-			err = k.withdrawOne(ctx, b, id, to, &Republished{}, k.ledger.Warn)
-		case d.State == layout.DeliverySending && !k.ledger.Seat.MayBeAlive(d.Engine):
-			err = errors.Join(takeUp(ctx, k, b, id, to), k.send(ctx, b, id, to, told))
-		case d.State == layout.DeliveryReady && due && !kept:
-			err = k.send(ctx, b, id, to, told)
-		}
-		if err != nil {
-			return false, err
-		}
-		stays = stays && (d.State == layout.DeliveryReady || !goesOn(d))
-	}
-	return stays, nil
 }
 
 // waitsFor says what an item waits for before it is sent, as it stands at r: the end of a hold, or of a workflow that
@@ -411,7 +346,7 @@ func (k *Keeper) outletFor(o *object, to layout.Name) (target.Config, outlet, er
 		token, err := config.ReadToken(to)
 		return config, urlOutlet{config.URL, token, config.Verify != "status"}, err
 	case config.Kind == target.KindCommand:
-		return config, commandOutlet{config.Command.List(), k.ledger.Root, scratch}, nil
+		return config, commandOutlet{config.Command.List(), k.ledger.Root, scratch, cmp.Or(time.Duration(config.Timeout), target.DefaultTimeout)}, nil
 	case config.Kind == target.KindFolder && config.Layout == "":
 		return config, folderOutlet{config.Path, func(ctx context.Context) (bool, error) { return delivered(ctx, k, to) }}, nil
 	}

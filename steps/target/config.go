@@ -64,10 +64,15 @@ type Outlet struct {
 	URL      string `yaml:"url"`      // of kind url: https://HOST/PATH/{item}
 	Href     string `yaml:"href"`     // of kind url and format stac: what an item's files are had below, as HREF/ITEM/PATH
 	Command  Argv   `yaml:"command"`  // of kind command: a program and its arguments
+	// Timeout is of kind command: how long the program may take; 0: DefaultTimeout.
+	Timeout layout.Duration `yaml:"timeout"`
 	// Verify is of kind url bytes (what comes back is what went, the default) or status; of kind
 	// sftp read (the default) or remote: the server itself digests.
 	Verify string `yaml:"verify"`
 }
+
+// DefaultTimeout is for programs that send large items over slow lines, and do end.
+const DefaultTimeout = 24 * time.Hour
 
 const (
 	verifyRead   = "read"
@@ -145,6 +150,8 @@ func (c Config) checkOutlet() (key string, err error) {
 		return "template", fmt.Errorf("expected the template's file with format: text, and only there")
 	case o.URL != "" && c.Kind != KindURL || o.Command != "" && c.Kind != KindCommand || o.Verify != "" && c.Kind != KindURL && c.Kind != KindSFTP:
 		return "kind", fmt.Errorf("url is of kind url, verify of kind url or sftp, command of kind command")
+	case o.Timeout != 0 && (c.Kind != KindCommand || o.Timeout < 0):
+		return "timeout", fmt.Errorf("is of kind command: how long the program may take, as 2h")
 	case o.Href != "" && (c.Kind != KindURL || o.Format != FormatSTAC):
 		return "href", fmt.Errorf("is of kind url with format: stac; elsewhere the files go with their item")
 	case o.Href != "" && CheckBase(o.Href) != nil:
