@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -331,16 +332,22 @@ func (s *scan) walkAll(ctx context.Context, device string) ([]*node, error) {
 	for path := range w.young { // it goes on changing: the next scan looks at it
 		s.now[path].unsure(time.Now(), s.k.Racy, s.cat.Trusting())
 	}
-	for _, n := range list {
-		if s.report.Entries += n.there(); n.state == Unread {
-			if s.report.Unread == nil {
-				s.report.Unread = map[string]string{}
-			}
-			s.report.Unread[layout.EncodePath(n.path)] = n.why
-		}
-	}
-	s.report.Folders = len(list)
+	s.report.count(list)
 	return list, nil
+}
+
+// count notes what was listed, and which folders could not be.
+func (r *Report) count(list []*node) {
+	r.Folders = len(list)
+	for _, n := range list {
+		if r.Entries += n.there(); n.state != Unread {
+			continue
+		}
+		if r.Unread == nil {
+			r.Unread = map[string]string{}
+		}
+		r.Unread[cmp.Or(layout.EncodePath(n.path), ".")] = n.why
+	}
 }
 
 func cmpPath(a, b string) int {
@@ -418,14 +425,7 @@ func (n *node) unsure(now time.Time, racy time.Duration, trusting bool) {
 
 // missing fills in what a check tells: of what is not where it was, what is nowhere else.
 func (s *scan) missing(found []*node) {
-	for _, n := range found {
-		s.report.Folders++
-		s.report.Entries += n.there()
-		if n.state == Unread {
-			s.report.Missing = append(s.report.Missing, layout.EncodePath(n.path)+": "+n.why)
-			s.report.Absent++
-		}
-	}
+	s.report.count(found)
 	vanishing{s, map[identity]vanished{}, map[*node]*node{}}.settle(found)
 	slices.Sort(s.report.Missing)
 }

@@ -267,9 +267,10 @@ func (s *scan) recogniseAll(ctx context.Context, n *node, again bool) (of map[st
 func (s *scan) askAll(ctx context.Context, shelf *recognise.Shelf, n *node, due []*entry) ([]recognised, error) {
 	said := make([]recognised, len(due))
 	var looks []int
-	passed := n.path != "" && slices.ContainsFunc(strings.Split(n.path, "/"), s.passed)
+	passes := func(name string) bool { return s.passed(name) || s.shelves.KeepsOut(name, false) }
+	passed := n.path != "" && slices.ContainsFunc(strings.Split(n.path, "/"), passes)
 	for i, e := range due {
-		if passed || s.passed(e.name) {
+		if passed || passes(e.name) {
 			said[i].verdict = no
 			continue
 		}
@@ -299,7 +300,13 @@ func (s *scan) askAll(ctx context.Context, shelf *recognise.Shelf, n *node, due 
 			}
 		})
 	}
-	return said, g.Wait()
+	err := g.Wait()
+	for i, e := range due {
+		if said[i].verdict.isObject() && s.shelves.KeepsOut(e.name, true) {
+			said[i] = recognised{verdict: no}
+		}
+	}
+	return said, err
 }
 
 // byName asks what the names of entries tell. In a folder whose entries may be gone nothing is told by them.

@@ -104,13 +104,21 @@ func (b *Book) check(of ruled) (err error) {
 
 // listed says why the lists keep a drop out.
 func (b *Book) listed(name string) string {
-	for _, glob := range b.drops.Deny {
-		if inside(glob, name) {
-			return fmt.Sprintf("is not taken in: lists: drops: deny: in rules/ names %s", glob)
-		}
+	if glob := b.denied(name); glob != "" {
+		return fmt.Sprintf("is not taken in: lists: drops: deny: in rules/ names %s", glob)
 	}
 	if len(b.drops.Allow) > 0 && !slices.ContainsFunc(b.drops.Allow, func(glob string) bool { return inside(glob, name) }) {
 		return "is not taken in: lists: drops: allow: in rules/ does not name it"
+	}
+	return ""
+}
+
+// denied gives what keeps a name out; "": nothing does.
+func (b *Book) denied(name string) string {
+	for _, glob := range b.drops.Deny {
+		if inside(glob, name) {
+			return glob
+		}
 	}
 	return ""
 }

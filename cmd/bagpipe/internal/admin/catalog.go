@@ -161,17 +161,15 @@ func (c *catalogScan) print(on *screen.Screen, r *catalog.Report) {
 		for _, path := range r.Missing {
 			fmt.Fprintln(on.Out, "  "+path)
 		}
+		printReasons(on, r.Unread)
 		return
 	}
 	fmt.Fprintf(on.Out, "%s; new: %d, versions: %d, moved: %d, gone: %d\n", line, r.New, r.Versions, r.Moved, r.Gone)
 	if r.Anew > 0 {
 		fmt.Fprintf(on.Out, "  %s described anew, as the rules are others\n", screen.Count(r.Anew, "item"))
 	}
-	for _, of := range []map[string]string{r.Unread, r.Problems} {
-		for _, path := range slices.Sorted(maps.Keys(of)) {
-			fmt.Fprintf(on.Out, "  %s: %s\n", path, of[path])
-		}
-	}
+	printReasons(on, r.Unread)
+	printReasons(on, r.Problems)
 	if r.Unconfirmed > 0 {
 		on.Talk("%s not there; if that is right: bagpipe catalog scan %s --accept-gone", screen.CountVerb(r.Unconfirmed, "entry is", "entries are"), r.Catalog)
 	}
@@ -180,6 +178,12 @@ func (c *catalogScan) print(on *screen.Screen, r *catalog.Report) {
 	}
 	if c.Shallow {
 		on.Talk("files that were rewritten in place are not seen by a shallow scan")
+	}
+}
+
+func printReasons(on *screen.Screen, of map[string]string) {
+	for _, path := range slices.Sorted(maps.Keys(of)) {
+		fmt.Fprintf(on.Out, "  %s: %s\n", path, of[path])
 	}
 }
 
