@@ -180,7 +180,8 @@ func newEngine(root string, o Options) (*Engine, error) {
 		Targets: e.Attempt.Targets, Withdraw: e.Delivery.WithdrawAll})
 	e.Catalog = catalog.New(l, e.Settings, e.Intake)
 	e.Reader = reader.New(l, e.Settings, e.Intake)
-	e.Attempt.PlaceMoved, e.Folder.Roots, e.Folder.Away, e.Fixity.Gone = e.Catalog.Want, e.Catalog.PlaceRoot, e.Catalog.Away, e.Catalog.Gone
+	e.Attempt.PlaceMoved, e.Folder.Roots, e.Folder.Away = e.Catalog.Want, e.Catalog.PlaceRoot, e.Catalog.Away
+	e.Fixity.Gone, e.Disposal.IsGone = e.Catalog.Gone, e.Catalog.IsGone
 	e.Schedule = schedule.New(l, e.Settings, deeds{e}.byName(), deeds{e}.readyOf)
 	e.Notices.Others = notices.Others{Disposal: e.Disposal, Search: e.Search, Schedule: e.Schedule}
 	e.Guard.Requires = settings.RequiredAt

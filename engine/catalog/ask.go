@@ -296,6 +296,39 @@ func (k *Keeper) Gone(name layout.Name) (map[layout.ItemID]bool, error) {
 	return gone, err
 }
 
+// IsGone reports whether a scan found the object of an item gone from where the item says that it lies. The records answer
+// also of a catalog that was removed.
+func (k *Keeper) IsGone(id layout.ItemID, p layout.Place) (bool, error) {
+	v, err := k.ledger.Store.Tip()
+	if err != nil {
+		return false, err
+	}
+	object, err := placeOf(p)
+	if err != nil {
+		return false, err
+	}
+	found := false
+	for at := object; at != ""; at = parentOf(at) {
+		n, err := readNode(v, p.Catalog, parentOf(at))
+		if err != nil || n == nil {
+			return false, err
+		}
+		for _, e := range n.entries {
+			switch {
+			case e.name != path.Base(at):
+			case at == object && e.item == id, at != object && e.kind == folder && !e.replaced:
+				if found = true; e.gone {
+					return true, nil
+				}
+			}
+		}
+		if !found {
+			return false, nil // it moved, and its item does not say so yet
+		}
+	}
+	return false, nil
+}
+
 // Entries lists what a catalog knows, each folder before what is below it.
 func (k *Keeper) Entries(name layout.Name, w Which, each func(Entry)) error {
 	if _, err := k.Catalog(name); err != nil {

@@ -29,6 +29,8 @@ type Rooms struct {
 	Targets  *target.Pool
 	// Withdraw takes back what other systems hold of an item. It may be called again.
 	Withdraw func(ctx context.Context, id layout.ItemID, why string) error
+	// IsGone reports whether a scan found an item's object gone from its catalog.
+	IsGone func(id layout.ItemID, p layout.Place) (bool, error)
 }
 
 // Keeper proposes disposals and carries them out.
@@ -306,8 +308,16 @@ func (k *Keeper) mayGo(ctx context.Context, v gitstore.View, rec *ledger.Record)
 	if busy := rec.Execution.Underway(); busy != "" {
 		return refused("%s is under way; end it, or deactivate it", busy)
 	}
-	if rec.Manifest.Source.Place != nil {
-		return refused("its object lies in catalog %s, and is not Bagpipe's to remove; remove it there, and scan", rec.Manifest.Source.Place.Catalog)
+	if p := rec.Manifest.Source.Place; p != nil {
+		switch gone, err := k.IsGone(id, *p); {
+		case err != nil:
+			return err
+		case gone:
+		case k.Settings.Current().Catalogs[p.Catalog] == nil:
+			return refused("its object lay in catalog %s, which was removed before a scan found the object gone; add the catalog again under its name and with its root, and scan once the object is removed", p.Catalog)
+		default:
+			return refused("its object lies in catalog %s, and is not Bagpipe's to remove; remove it there, and scan", p.Catalog)
+		}
 	}
 	if child := k.heldChild(id); child != nil {
 		return refused("its part %s is held %s", child.ID.Short(), child.HeldBy)

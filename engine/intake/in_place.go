@@ -204,6 +204,9 @@ func (in *Intake) RefreshInPlace(ctx context.Context, o InPlace) (is Refreshed, 
 	if err != nil {
 		return is, err
 	}
+	if gone := rec.Manifest.Disposed; gone != nil {
+		return is, &Refused{fmt.Sprintf("its item %s was disposed of at %s", o.Item.Short(), layout.FormatTime(gone.At))}
+	}
 	if rec.Manifest.Source.Digest == d.sum.Digest {
 		is.Anew, err = a.samePlace(ctx, o, rec, d)
 		return is, err
@@ -219,7 +222,7 @@ func carry(ctx context.Context, a *admitting, o InPlace) error {
 	if fault.Is(err, fault.NotFound) {
 		return nil // once it can be looked into it is made an item
 	}
-	if err != nil || rec.Manifest.Source.Place == nil {
+	if err != nil || rec.Manifest.Source.Place == nil || rec.Manifest.Disposed != nil {
 		return err
 	}
 	place := *rec.Manifest.Source.Place
