@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -38,9 +39,8 @@ type Exported struct {
 
 const noteFile = ".bagpipe-stac.json"
 
-// noteSchema is 3 since undated items are so, and those of packed objects have no checksums of what their address does not
-// lead to. A catalog of another schema is worded anew.
-const noteSchema = 3
+// noteSchema is 4 since the note says where what the links lead to lies. A catalog of another schema is worded anew.
+const noteSchema = 4
 
 // note is what a catalog was made of.
 type note struct {
@@ -49,6 +49,7 @@ type note struct {
 	Options Options                  `json:"options"`
 	Items   map[layout.ItemID]member `json:"items"`
 	Failed  []layout.ItemID          `json:"failed,omitempty"` // could not be worded, and are tried again
+	Roots   map[layout.Name]string   `json:"roots,omitempty"`  // that links lead to, seen from the catalog: of a workspace's catalogs; "": the workspace
 }
 
 // STAC brings the static catalog in dir up to date, and makes it where there is none.
@@ -73,11 +74,11 @@ func STAC(ctx context.Context, l *ledger.Ledger, fo *folder.Folders, dir string,
 		return out, err
 	}
 	slices.Sort(o.Collections)
-	since, err := was.since(o)
+	x := &export{folder: fo, workspace: l.Root, dir: dir, options: o, was: was.Items, now: map[layout.ItemID]member{}, roots: map[layout.Name]string{}}
+	since, err := was.since(o, x.seen)
 	if err != nil {
 		return out, err
 	}
-	x := &export{folder: fo, dir: dir, options: o, was: was.Items, now: map[layout.ItemID]member{}}
 	var differing []layout.ItemID
 	if !since.IsZero() {
 		if differing = append(x.differing(), was.Failed...); len(differing) > manyDiffer {
@@ -88,6 +89,7 @@ func STAC(ctx context.Context, l *ledger.Ledger, fo *folder.Folders, dir string,
 		for id, m := range was.Items {
 			x.now[id] = m
 		}
+		maps.Copy(x.roots, was.Roots)
 	}
 	if err := writeNote(dir, note{Options: was.Options, Items: was.Items}); err != nil {
 		return out, err
@@ -108,7 +110,7 @@ func STAC(ctx context.Context, l *ledger.Ledger, fo *folder.Folders, dir string,
 	if err := x.finish(); err != nil {
 		return x.out, err
 	}
-	return x.out, writeNote(dir, note{Tree: v.Tree().String(), Options: o, Items: x.now, Failed: x.failed})
+	return x.out, writeNote(dir, note{Tree: v.Tree().String(), Options: o, Items: x.now, Failed: x.failed, Roots: x.roots})
 }
 
 // readNote reads what dir was made of. A folder of something else is refused, and a catalog whose note is not there or
@@ -151,8 +153,13 @@ func writeNote(dir string, n note) error {
 	return disk.WriteFile(filepath.Join(dir, noteFile), data, 0o666)
 }
 
-// since is the tree from which on items are looked at; zero: all.
-func (n note) since(o Options) (gitstore.Hash, error) {
+// since is the tree from which on items are looked at; zero: all. seen says where something lies that links lead to.
+func (n note) since(o Options, seen func(layout.Name) string) (gitstore.Hash, error) {
+	for name, was := range n.Roots {
+		if seen(name) != was {
+			return gitstore.Hash{}, nil
+		}
+	}
 	if o.Rebuild || n.Schema != noteSchema || n.Tree == "" || !slices.Equal(n.Options.Collections, o.Collections) || n.Options.Href != o.Href {
 		return gitstore.Hash{}, nil
 	}
@@ -161,12 +168,14 @@ func (n note) since(o Options) (gitstore.Hash, error) {
 
 // export is one under way.
 type export struct {
-	folder  *folder.Folders
-	dir     string
-	options Options
-	was     map[layout.ItemID]member
+	folder    *folder.Folders
+	workspace string
+	dir       string
+	options   Options
+	was       map[layout.ItemID]member
 
 	mu     sync.Mutex // guards what is below
+	roots  map[layout.Name]string
 	now    map[layout.ItemID]member
 	failed []layout.ItemID
 	out    Exported

@@ -91,11 +91,41 @@ func (x *export) filesOf(m layout.Manifest, from string) (stac.Files, error) {
 	if err != nil {
 		return stac.Files{}, err
 	}
+	x.leadTo(m.Source.Place)
 	base := (&url.URL{Path: filepath.ToSlash(rel)}).EscapedPath()
 	if packed := m.Source.Kind == recognise.KindArchive; m.Source.Place != nil && (packed || m.Source.Kind == recognise.KindFile) {
 		return stac.Files{Href: func(string) string { return base }, Packed: packed}, nil
 	}
 	return stac.Files{Href: func(name string) string { return base + "/" + name }}, nil
+}
+
+// leadTo notes what links lead to: when it lies elsewhere, or is no more, they are others.
+func (x *export) leadTo(p *layout.Place) {
+	name := layout.Name("")
+	if p != nil {
+		name = p.Catalog
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if _, noted := x.roots[name]; !noted {
+		x.roots[name] = x.seen(name)
+	}
+}
+
+// seen is where the root of a catalog, or the workspace, lies, seen from the folder that is written; "": there is none.
+func (x *export) seen(catalog layout.Name) string {
+	root := x.workspace
+	if catalog != "" {
+		root, _ = x.folder.Roots(catalog)
+	}
+	if root == "" {
+		return ""
+	}
+	rel, err := filepath.Rel(x.dir, root)
+	if err != nil {
+		return ""
+	}
+	return rel
 }
 
 // finish writes the collections and the catalog, and removes what is no more.
