@@ -244,6 +244,7 @@ func (s *scan) refresh(ctx context.Context, o object) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.report.New += b2int(is.New)
 	s.report.Versions += b2int(is.Version > 0)
 	s.report.Anew += b2int(is.Anew)
 	return nil

@@ -90,3 +90,30 @@ func TestRemovedDuringAScan(t *testing.T) {
 		}
 	})
 }
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
+
+// A scan that makes items which the one before had left counts them as new.
+func TestItemsThatWereLeftAreCountedAsNew(t *testing.T) {
+	check(t, 1)
+	rapid.Check(t, func(r *rapid.T) {
+		w := newWorld(r)
+		w.must(os.WriteFile(w.at("a"), []byte("a"), 0o644))
+		random := w.e.Ledger.Random
+		w.e.Ledger.Random = readerFunc(func(b []byte) (int, error) { // its identifier is made once it was recognised
+			_ = os.Remove(w.at("a"))
+			return random.Read(b)
+		})
+		done, err := w.e.Catalog.Scan(t.Context(), "c", catalog.Options{})
+		if w.must(err); done.New != 0 || done.Later != 1 {
+			t.Fatalf("%d new, %d left of one that vanished", done.New, done.Later)
+		}
+		w.e.Ledger.Random = random
+		w.must(os.WriteFile(w.at("a"), []byte("back"), 0o644))
+		if done, err = w.e.Catalog.Scan(t.Context(), "c", catalog.Options{}); err != nil || done.New != 1 || done.Versions != 0 {
+			t.Errorf("%d new, %d versions of one that was left: %v", done.New, done.Versions, err)
+		}
+	})
+}

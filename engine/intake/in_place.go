@@ -177,6 +177,7 @@ func (a *admitting) flagKnown(ctx context.Context, m *layout.Manifest) (func(git
 
 // Refreshed is what a look at an object made of its item.
 type Refreshed struct {
+	New     bool // the object became an item, which a scan before had left to be made
 	Version int  // that the object became; 0: its bytes are the same
 	Anew    bool // nothing but what the rules say of it is new
 }
@@ -198,7 +199,7 @@ func (in *Intake) RefreshInPlace(ctx context.Context, o InPlace) (is Refreshed, 
 	}
 	_, rec, err := in.ledger.ReadTip(o.Item, "")
 	if fault.Is(err, fault.NotFound) {
-		_, err = in.RegisterInPlace(ctx, o)
+		is.New, err = in.RegisterInPlace(ctx, o)
 		return is, err
 	}
 	if err != nil {
