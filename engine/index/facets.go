@@ -32,7 +32,7 @@ const FormatsPath = "metadata.formats"
 const KnownPath = "identifiers"
 
 // facetPaths are the paths that named queues ask for, those of web: facets:, the identifiers that people
-// look for, and the formats where a collection's workflow identifies them: the index holds what stands there.
+// look for, and the formats where the workflow of a collection, a catalog or a rule identifies them: the index holds what stands there.
 func facetPaths(c *settings.Snapshot) (paths []string) {
 	paths = append(paths, KnownPath)
 	for _, q := range c.Queues {
@@ -54,11 +54,19 @@ func facetPaths(c *settings.Snapshot) (paths []string) {
 	return slices.Compact(paths)
 }
 
-// identifies reports whether what is dropped in some collection has its formats identified.
+// identifies reports whether what is dropped in some collection, lies in some catalog, or fits some rule has its formats identified.
 func identifies(c *settings.Snapshot) bool {
 	named := map[string]bool{c.Settings.Defaults.Workflow: true}
 	for _, of := range c.Settings.Collections {
 		named[of.Workflow] = true
+	}
+	for _, of := range c.Catalogs {
+		named[of.Workflow] = true
+	}
+	for _, of := range c.Rules {
+		for i := range of.Rules {
+			named[of.Rules[i].Workflow] = true
+		}
 	}
 	for name := range named {
 		if w := c.Workflows[name]; w != nil && slices.ContainsFunc(w.Def.Steps, func(s state.Step) bool { return s.Robot == "identify" }) {
