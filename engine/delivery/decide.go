@@ -135,7 +135,9 @@ func takeBack(ctx context.Context, k *Keeper, id layout.ItemID, to layout.Name, 
 		if d.Engine = ""; failure != nil {
 			d.Attempts++
 			d.After = k.ledger.Now().Add(backoff(k.settings.Current().Settings, min(d.Attempts, mostTries)))
-			d.Message = ledger.Clip(ledger.Printable(failure.Error()), 1000)
+			if d.Message = ""; unknown(k, to) == nil { // else lists say so, as long as it is so
+				d.Message = ledger.Clip(ledger.Printable(failure.Error()), 1000)
+			}
 			d.Sent.Maybe = d.Sent.Maybe || !errors.As(failure, new(unsent))
 			if !Away(failure) {
 				if d.Due = false; wantedBack(d) {

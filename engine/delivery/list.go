@@ -111,6 +111,9 @@ func List(ctx context.Context, k *Keeper, w Which, most int) (rows []Row, fit in
 			fit++
 			known = known || name == w.To
 			row := Row{o.id, m.Collection, ledger.Printable(m.Label), name, *d, ""}
+			if err := unknown(k, name); err != nil && d.Sent != nil {
+				row.Message = err.Error()
+			}
 			if d.State == layout.DeliveryReady {
 				row.WaitsFor, _ = waitsFor(k.ledger, v, o.id) // of records that cannot be read others tell
 			}
