@@ -179,6 +179,7 @@ func (s *scan) visitFree(ctx context.Context, n *node, rules string, due, again 
 			o.told = toldOf(e, said[e.name].whole)
 			fresh = append(fresh, o)
 		case dirty || e.fresh || e.moved || again && n.state == Present:
+			o.told = toldOf(e, said[e.name].whole)
 			o.known, o.anew, o.same = true, again || e.waits || e.back, !dirty && !e.fresh && !e.moved
 			s.changed = append(s.changed, o)
 		}
