@@ -301,7 +301,7 @@ func (r *run) conclude(ctx context.Context) {
 	defer r.account.mu.Unlock()
 	now := r.e.Ledger.Now()
 	r.summary.NotDone = r.notDone()
-	r.summary.Undone = Undone{Cold: []string{}, Deliveries: append([]delivery.Asking{}, asking...), Undelivered: int(r.undelivered.Load()), Unsound: []string{}}
+	r.summary.Undone = Undone{Cold: []string{}, Deliveries: append([]delivery.Asking{}, asking...), Undelivered: int(r.undelivered.Load()), Unsound: []string{}, Held: r.e.Guard.Held()}
 	for _, err := range r.e.Settings.Current().Book.Broken {
 		r.summary.Unsound = append(r.summary.Unsound, err.Error())
 	}

@@ -41,6 +41,7 @@ type Undone struct {
 	Deliveries  []delivery.Asking `json:"deliveries"`     // those that wait for a person, or are tried again
 	Undelivered int               `json:"undelivered"`    // deliveries that did not go in this run
 	Unsound     []string          `json:"unsoundRules"`   // mistakes of rule files without a sound version, for which drops and deliveries wait
+	Held        []string          `json:"held"`           // items that it held for what others committed
 	Workers     int               `json:"waitsForWorker"` // steps that are ready, and for remote workers alone
 }
 

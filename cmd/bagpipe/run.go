@@ -194,7 +194,7 @@ func (c *runCmd) on(ctx context.Context, a *app, e *engine.Engine, o engine.RunO
 	case len(s.Stopped) > 0:
 		exit = screen.ExitThreshold
 	case !c.Watch && (len(s.Failed) > 0 || s.Rejected > 0 || len(s.NotDone) > 0 || s.Barred > 0 || len(s.Mishaps) > 0 || len(s.Cold) > 0 || s.Undelivered > 0 ||
-		len(s.Unsound) > 0 || slices.ContainsFunc(s.Deliveries, delivery.Asking.Wrong) ||
+		len(s.Unsound) > 0 || len(s.Held) > 0 || slices.ContainsFunc(s.Deliveries, delivery.Asking.Wrong) ||
 		slices.ContainsFunc(s.Tried, func(l ask.TriedLater) bool { return l.Store || l.Overdue })):
 		exit = screen.ExitSomeFailed
 	}
@@ -338,6 +338,7 @@ func (c *runCmd) print(a *app, s engine.Summary) error {
 	a.List("Not claimed", s.Cold)
 	a.List("Drops and deliveries wait until these rules are put right, or removed", s.Unsound)
 	listDeliveries(a, s.Deliveries)
+	a.List("Held for what was pushed", linesOf(s.Held, screen.Local))
 	a.List("Left in the inbox", growing)
 	a.List("Passed over", s.Mishaps)
 	var open []string

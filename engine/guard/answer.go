@@ -314,15 +314,25 @@ const maxTold = 20
 // tellAnswer warns of an answer; where there are very many, of the first ones.
 func (g *Guard) tellAnswer(text string) {
 	g.mu.Lock()
-	g.told++
-	n := g.told
-	g.mu.Unlock()
+	n := len(g.told)
 	switch {
-	case n <= maxTold:
-		g.ledger.Warn(text)
-	case n == maxTold+1:
-		g.ledger.Warn("more items are held for what was pushed; the status lists them")
+	case n < maxTold:
+		g.told = append(g.told, text)
+	case n == maxTold:
+		text = "more items are held for what was pushed; the status lists them"
+		g.told = append(g.told, text)
 	}
+	g.mu.Unlock()
+	if n <= maxTold {
+		g.ledger.Warn(text)
+	}
+}
+
+// Held tells of the items that this process held for what others committed: of the first ones each, and whether there are more.
+func (g *Guard) Held() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return append([]string{}, g.told...)
 }
 
 // answers reports whether a commit says that it answers another.

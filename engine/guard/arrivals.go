@@ -35,7 +35,7 @@ type Guard struct {
 	restored
 	saved gitstore.Hash // what checkedFile holds
 	News  chan struct{} // there are windows
-	told  int           // answers
+	told  []string      // the first of the answers that hold an item
 
 	Joiner *Joiner
 
