@@ -14,6 +14,7 @@ import (
 	"bagpipe/engine/delivery"
 	"bagpipe/engine/fault"
 	"bagpipe/engine/gitstore"
+	"bagpipe/engine/guard"
 	"bagpipe/engine/index"
 	"bagpipe/engine/intake"
 	"bagpipe/engine/ledger"
@@ -301,7 +302,7 @@ func (r *run) conclude(ctx context.Context) {
 	defer r.account.mu.Unlock()
 	now := r.e.Ledger.Now()
 	r.summary.NotDone = r.notDone()
-	r.summary.Undone = Undone{Cold: []string{}, Deliveries: append([]delivery.Asking{}, asking...), Undelivered: int(r.undelivered.Load()), Unsound: []string{}, Held: r.e.Guard.Held()}
+	r.summary.Undone = Undone{Cold: []string{}, Deliveries: append([]delivery.Asking{}, asking...), Undelivered: int(r.undelivered.Load()), Unsound: []string{}, Held: guard.Held(r.e.Guard)}
 	for _, err := range r.e.Settings.Current().Book.Broken {
 		r.summary.Unsound = append(r.summary.Unsound, err.Error())
 	}

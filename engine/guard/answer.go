@@ -329,7 +329,7 @@ func (g *Guard) tellAnswer(text string) {
 }
 
 // Held tells of the items that this process held for what others committed: of the first ones each, and whether there are more.
-func (g *Guard) Held() []string {
+func Held(g *Guard) []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return append([]string{}, g.told...)
