@@ -36,8 +36,9 @@
 // attempts only grow, and the item held. So is one by a robot that ended and that no commit
 // before claimed, one by a robot in a person's own commit, and an attempt or an intent in another person's name
 // (state.Unclaimed), unless more than 50,000 commits came at once, whose ends fit each other, and no
-// keys are listed: of these only the ends are compared. A new item is taken as it is: there is nothing
-// to compare it with.
+// keys are listed: of these only the ends are compared. A new item is as the start of its first workflow
+// leaves it, in no person's own commit, or came back from a deposit by a Bagpipe: one of another kind was made up, and is
+// held. A branch that asks to be joined brings none back from a deposit without a signature.
 //
 // Guard is the ledger's Gate: nothing of this engine happens to an item that was touched
 // and not yet looked at. A run looks at its start and whenever the branch moves; a

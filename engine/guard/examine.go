@@ -66,7 +66,8 @@ type examiner struct {
 	tell     func(layout.ItemID, breach) // of each breach, once; may be nil
 
 	signing
-	wrong string // with the signature of the commit at hand; "": nothing
+	offered bool   // the commits ask to be joined
+	wrong   string // with the signature of the commit at hand; "": nothing
 }
 
 func newExaminer(g *Guard, w window, seed *branch) *examiner {
@@ -267,6 +268,11 @@ func (x *examiner) item(ctx context.Context, c gitstore.Commit, main gitstore.Ha
 		if next.breaches = add(next.breaches, breach{commit: c, what: []string{l.conflict}, conflict: true}); len(next.breaches) > open {
 			x.found(id, next.breaches[open])
 		}
+	}
+	if what, err := x.onTrust(ctx, c, main, l); err != nil {
+		return err
+	} else if what != "" {
+		l.unclaimed = append(slices.Clip(l.unclaimed), what)
 	}
 	if len(l.unclaimed) > 0 {
 		x.found(id, breach{commit: c, what: l.unclaimed, forged: true})

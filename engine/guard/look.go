@@ -137,6 +137,7 @@ func (x *looker) look(ctx context.Context, c gitstore.Commit, main gitstore.Hash
 		held.decode(l.before, l.mended)
 	}
 	l.unclaimed, l.forged = madeUp(x.g.ledger.ID, c, held.was, held.is)
+	l.unclaimed = append(l.unclaimed, madeUpItem(c, l.before, l.now, held.is)...)
 	if len(l.what) == 0 && len(others) == 0 && len(l.unclaimed) == 0 {
 		l.what = misstated(c, id, l.now, plans)
 		l.misstates = len(l.what) > 0

@@ -31,7 +31,7 @@ type Breach struct {
 // another. tip is what the commits are to be joined to; zero: they are in the history.
 func (g *Guard) Review(ctx context.Context, from, tip gitstore.Hash, commits []gitstore.Hash) (told []Breach, lists map[gitstore.Hash][]byte, err error) {
 	x := newExaminer(g, window{from: from}, newBranch())
-	x.tip = tip
+	x.tip, x.offered = tip, !tip.IsZero()
 	x.tell = func(id layout.ItemID, b breach) {
 		what := b.what
 		if b.conflict {

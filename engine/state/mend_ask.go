@@ -91,6 +91,17 @@ func Unclaimed(before, now *Execution, by Person) (breaches []string) {
 	return breaches
 }
 
+// Admitted reports whether a record is as the start of an item's first workflow leaves it.
+func Admitted(x *Execution) bool {
+	n := 0
+	done := x.any(func(workflow string, _ layout.Name, _ layout.AttemptKey, a Attempt) bool {
+		n++
+		created := x.Workflows[workflow].Created
+		return n > 1 || a.State != Completed || !a.Started.Equal(created) || !a.Ended.Equal(created)
+	})
+	return !done && n == 1 && len(x.Workflows) == 1 && len(x.Intents) == 0
+}
+
 // Misstated says which statuses, as data has them, do not follow from what it tells of. They are
 // for the reader; one that older versions wrote, or that is left out, is none.
 func Misstated(data []byte, since time.Time, plans Plans) (wrong []string) {
