@@ -56,7 +56,11 @@ func DecodeRetired(data []byte) (Retired, error) {
 		return r, nil
 	}
 	if err := json.Unmarshal(data, &r); err != nil {
-		return Retired{Items: map[ItemID]Standing{}}, fmt.Errorf("read %s: %w", RetiredDir, err)
+		r.Items = map[ItemID]Standing{}
+		if r.Schema > retiredSchema { // of another shape
+			return r, &SchemaError{File: RetiredDir, Schema: r.Schema, Known: retiredSchema}
+		}
+		return r, fmt.Errorf("read %s: %w", RetiredDir, err)
 	}
 	if r.Items == nil { // null
 		r.Items = map[ItemID]Standing{}

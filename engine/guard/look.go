@@ -101,6 +101,14 @@ func (x *looker) look(ctx context.Context, c gitstore.Commit, main gitstore.Hash
 	}
 	held := hold(id, l.before, l.now, plans)
 	l.mended, l.what = held.mended, held.breaches
+	if len(l.what) > 0 && l.now.Absent() && l.before.Retired != (layout.Standing{}) {
+		_, err := ledger.ReadRetired(view, id)
+		if newer, is := errors.AsType[*layout.SchemaError](err); is {
+			l.what = []string{"left a record that cannot be used: " + newer.Error()}
+		} else if err != nil {
+			return l, err
+		}
+	}
 	if stray, err := x.stray(ctx, c, id, l.before, l.now); err != nil {
 		return l, err
 	} else if stray != "" && len(l.what) == 0 {

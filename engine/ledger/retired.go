@@ -33,7 +33,7 @@ func isShown(rest string) bool { return IsRecord(rest) || rest == layout.Quality
 // retiredCopies visits the paths where the records of retired items were shown.
 func retiredCopies(v gitstore.View, visit func(path string) error) error {
 	var mu sync.Mutex // guards what visit does
-	return EachRetired(context.Background(), v, gitstore.Hash{}, func(id layout.ItemID, _ layout.Standing) error {
+	err := EachRetired(context.Background(), v, gitstore.Hash{}, func(id layout.ItemID, _ layout.Standing) error {
 		records, err := ReadRecords(v, id)
 		if err != nil || !records.Absent() { // they stand, whatever the line says
 			return err
@@ -50,6 +50,10 @@ func retiredCopies(v gitstore.View, visit func(path string) error) error {
 		}
 		return nil
 	})
+	if newer(err) { // whoever asks for an item is told
+		return nil
+	}
+	return err
 }
 
 // IsJudged reports whether a change of a file of an item from was to is is held against what it was: of a record, of
@@ -59,18 +63,27 @@ func IsJudged(rest string, was, is []byte) bool {
 }
 
 // ReadRetired reads the line of a retired item; zero: there is none. A file that cannot be read
-// has no lines.
+// has no lines; one of a newer schema is a *layout.SchemaError.
 func ReadRetired(r gitstore.Reader, id layout.ItemID) (layout.Standing, error) {
-	data, err := ReadOptional(r, layout.RetiredPath(id))
+	p := layout.RetiredPath(id)
+	data, err := ReadOptional(r, p)
 	if err != nil {
 		return layout.Standing{}, err
 	}
-	all, err := layout.DecodeRetired(data)
-	var newer *layout.SchemaError
-	if err != nil && !errors.As(err, &newer) {
+	all, err := decodeRetired(p, data)
+	if err != nil && !newer(err) {
 		return layout.Standing{}, nil
 	}
 	return all.Items[id], err
+}
+
+// decodeRetired is layout.DecodeRetired, and names the file that is of a newer schema.
+func decodeRetired(p string, data []byte) (layout.Retired, error) {
+	all, err := layout.DecodeRetired(data)
+	if newer, is := errors.AsType[*layout.SchemaError](err); is {
+		newer.File = p
+	}
+	return all, err
 }
 
 // lastStood opens the commit that a line names; ok is false where the line names none that has
@@ -107,9 +120,8 @@ func StandingOf(l *Ledger, r gitstore.Reader, id layout.ItemID) (Records, error)
 		return f, err
 	}
 	s, err := ReadRetired(r, id)
-	var newer *layout.SchemaError
 	switch {
-	case errors.As(err, &newer): // it retires nothing that this version can find
+	case newer(err): // it retires nothing that this version can find
 		return f, nil
 	case err != nil || s == (layout.Standing{}):
 		return f, err
@@ -134,9 +146,8 @@ func SetRetired(r gitstore.Reader, id layout.ItemID, s layout.Standing, files ma
 			return err
 		}
 	}
-	all, err := layout.DecodeRetired(data)
-	var newer *layout.SchemaError
-	if errors.As(err, &newer) {
+	all, err := decodeRetired(p, data)
+	if newer(err) {
 		return err
 	}
 	if err == nil && all.Items[id] == s {
@@ -273,8 +284,14 @@ func MovedLines(read *gitstore.Scan, d gitstore.Difference) (map[layout.ItemID]l
 }
 
 func movedLines(old, now []byte) map[layout.ItemID]layout.Standing {
-	was, _ := layout.DecodeRetired(old)
-	is, _ := layout.DecodeRetired(now)
+	read := func(data []byte) (lines layout.Retired) {
+		lines, err := layout.DecodeRetired(data)
+		if newer(err) { // what it says of the items is not known
+			lines.Items = nil
+		}
+		return lines
+	}
+	was, is := read(old), read(now)
 	moved := map[layout.ItemID]layout.Standing{}
 	for id, s := range is.Items {
 		if was.Items[id] != s {
@@ -300,22 +317,42 @@ func Missing(l *Ledger, id layout.ItemID) error {
 
 // NoRecords is the error of an item without records at r.
 func NoRecords(r gitstore.Reader, id layout.ItemID) error {
-	if s, err := ReadRetired(r, id); err == nil && s != (layout.Standing{}) {
+	s, err := ReadRetired(r, id)
+	switch {
+	case newer(err):
+		return err
+	case err == nil && s != (layout.Standing{}):
 		return fault.New(fault.Refused, fmt.Sprintf("item %s (%s/%s) is retired", id.Short(), s.Collection, s.Label), fault.Remedy{Verb: fault.Recall, Item: id})
 	}
 	return NoItem(string(id))
 }
 
 // EachRetired visits the lines of retired items in files that differ from those of the tree since;
-// zero: all of them. visit is called by several goroutines side by side.
+// zero: all of them. visit is called by several goroutines side by side. Where one file is of a newer schema, and may
+// have items that do not stand, the others are visited, and it is a *layout.SchemaError.
 func EachRetired(ctx context.Context, v gitstore.View, since gitstore.Hash, visit func(layout.ItemID, layout.Standing) error) error {
-	return v.Folders(ctx, since, layout.RetiredDir, retiredDepth, func(f gitstore.Folder) error {
+	var mu sync.Mutex // guards hidden
+	var hidden error
+	err := v.Folders(ctx, since, layout.RetiredDir, retiredDepth, func(f gitstore.Folder) error {
 		for _, digit := range "0123456789abcdef" {
-			data, err := f.ReadFile(string(digit) + ".json")
+			name := string(digit) + ".json"
+			data, err := f.ReadFile(name)
 			if err != nil {
 				return err
 			}
-			all, _ := layout.DecodeRetired(data) // what cannot be read has no lines
+			all, unread := decodeRetired(f.Path+"/"+name, data) // what cannot be read has no lines
+			if newer(unread) {
+				stand, err := allStand(v, all)
+				if err != nil {
+					return err
+				}
+				mu.Lock()
+				if !stand && (hidden == nil || unread.Error() < hidden.Error()) {
+					hidden = unread
+				}
+				mu.Unlock()
+				continue
+			}
 			for id, s := range all.Items {
 				if err := visit(id, s); err != nil {
 					return err
@@ -324,17 +361,33 @@ func EachRetired(ctx context.Context, v gitstore.View, since gitstore.Hash, visi
 		}
 		return nil
 	})
+	return errors.Join(err, hidden)
+}
+
+// allStand reports whether the records stand at v of all items that a file of a newer schema has.
+func allStand(v gitstore.View, of layout.Retired) (bool, error) {
+	for id := range of.Items {
+		f, err := ReadRecords(v, id)
+		if err != nil || f.Absent() {
+			return false, err
+		}
+	}
+	return len(of.Items) > 0, nil
 }
 
 // retiredDepth is how many folders below retired/ the files stand.
 const retiredDepth = 3
 
 // FindRetired lists the retired items whose identifier begins with ref, or whose label it is.
-// "" lists all.
+// "" lists all. What a file of a newer schema may hide is a *layout.SchemaError, beside what was found.
 func FindRetired(ctx context.Context, v gitstore.View, ref string) (found []layout.ItemID, err error) {
 	if layout.IsItemPrefix(ref) && len(ref) >= len("3fa9c0d2") { // as listings show them
-		data, err := ReadOptional(v, layout.RetiredDir+"/"+strings.Join(strings.Split(ref[:4], ""), "/")+".json")
-		all, _ := layout.DecodeRetired(data)
+		p := layout.RetiredDir + "/" + strings.Join(strings.Split(ref[:4], ""), "/") + ".json"
+		data, err := ReadOptional(v, p)
+		all, unread := decodeRetired(p, data)
+		if newer(unread) {
+			return nil, unread
+		}
 		for id := range all.Items {
 			if strings.HasPrefix(string(id), ref) {
 				found = append(found, id)

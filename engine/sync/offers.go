@@ -121,7 +121,11 @@ func (s *Syncer) takeOffer(ctx context.Context, o gitstore.Offer) (refused strin
 	if refused, err = s.unlawful(ctx, v.Commit(), base, o.Commit); refused != "" || err != nil {
 		return refused, err
 	}
-	if _, err := s.take(ctx, o.Commit, s.sound); err != nil {
+	err = s.readable(ctx, base, o.Commit)
+	if err == nil {
+		_, err = s.take(ctx, o.Commit, s.sound)
+	}
+	if err != nil {
 		if fault.Is(err, fault.Refused) || fault.Is(err, fault.Invalid) {
 			return err.Error(), nil
 		}

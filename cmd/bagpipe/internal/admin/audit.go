@@ -105,7 +105,10 @@ func (c *auditWords) payload(ctx context.Context, on *screen.Screen, e *engine.E
 		return err
 	}
 	retired, err := ledger.FindRetired(ctx, v, "")
-	if err != nil {
+	if newer, is := errors.AsType[*layout.SchemaError](err); is {
+		report.Findings++
+		c.print(on, audit.Finding{Kind: audit.Payload, Text: newer.Error()})
+	} else if err != nil {
 		return err
 	}
 	for _, id := range append(ids, retired...) {
