@@ -63,6 +63,10 @@ func (g *Guard) Review(ctx context.Context, from, tip gitstore.Hash, commits []g
 	if v != nil {
 		told = append(told, Breach{Commit: v.commit, What: []string{"changed " + layout.SignersFile + ", and no key that was listed signed that"}, Open: true})
 	}
+	for _, r := range x.rivals {
+		what := "joined two lists in " + layout.SignersFile + " that were begun apart, and no key that the other one lists signed either: which was first the history does not tell"
+		told = append(told, Breach{Commit: r.of, What: []string{what}, Open: !r.settled})
+	}
 	for p, v := range last.files {
 		what := "changed or removed a pinned definition"
 		if v.why != "" {

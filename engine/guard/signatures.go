@@ -33,8 +33,15 @@ const (
 type signing struct {
 	tip     gitstore.Hash                  // what the window's commits are joined to; zero: an audit's
 	lists   map[gitstore.Hash]*fileVerdict // the lists that are not committed as they should be
-	rivals  map[gitstore.Hash][]byte       // by a merge of two lists, of which nobody can tell which was first, the one it left
+	rivals  map[gitstore.Hash]*rival       // by a merge of two lists, of which nobody can tell which was first
 	covered map[gitstore.Hash]bool         // commits that a signed one rests on
+}
+
+// rival is the list that a merge of two left.
+type rival struct {
+	list    []byte
+	of      gitstore.Commit
+	settled bool // an engine could tell, and has answered
 }
 
 // classesOf says whose a commit is; none: it is nobody's. Who pretends to join is held to be anybody.
@@ -361,7 +368,7 @@ func (j *joining) signers(ctx context.Context, a, b []byte) ([]byte, error) {
 
 // readLists notes which of some commits, parents first, do not have the list that they should.
 func (x *examiner) readLists(ctx context.Context, commits []gitstore.Commit) error {
-	x.lists, x.rivals = map[gitstore.Hash]*fileVerdict{}, map[gitstore.Hash][]byte{}
+	x.lists, x.rivals = map[gitstore.Hash]*fileVerdict{}, map[gitstore.Hash]*rival{}
 	if x.seed.signers != nil {
 		x.lists[x.w.from] = x.seed.signers
 	}
@@ -408,9 +415,9 @@ func (x *examiner) list(ctx context.Context, c gitstore.Commit) (*fileVerdict, e
 	if signers.None() || vouch(x.g.ledger, signers, c.Hash) == nil {
 		return nil, nil
 	}
-	for merge, list := range x.rivals {
-		if ledger.ByBagpipe(c) && answers(c, merge) && sameLines(list, now) {
-			x.lists[main] = &fileVerdict{data: list, commit: c} // an engine could tell
+	for merge, r := range x.rivals {
+		if ledger.ByBagpipe(c) && answers(c, merge) && sameLines(r.list, now) {
+			x.lists[main], r.settled = &fileVerdict{data: r.list, commit: c}, true
 			return nil, nil
 		}
 	}
@@ -444,7 +451,7 @@ func (x *examiner) listOfMerge(ctx context.Context, c gitstore.Commit, main, p g
 		if sameLines(theirs, now) {
 			before, theirs = theirs, before
 		}
-		x.rivals[c.Hash] = theirs
+		x.rivals[c.Hash] = &rival{list: theirs, of: c}
 	}
 	return before, nil
 }
