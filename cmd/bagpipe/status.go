@@ -71,6 +71,7 @@ type besides struct {
 	Deliveries []delivery.Asking        `json:"deliveries"`
 	Republish  string                   `json:"republishing,omitempty"`
 	Offered    []sync.Offered           `json:"offered"`
+	StayOut    string                   `json:"staysOut,omitempty"` // why this workspace's commits do at others
 	Diverged   []sync.Diverged          `json:"diverged"`
 	Targets    map[layout.Name][]string `json:"targets"`  // what they cannot do
 	Catalogs   []catalog.Trouble        `json:"catalogs"` // that want a person
@@ -105,12 +106,16 @@ func besidesOf(ctx context.Context, e *engine.Engine) (b besides, err error) {
 	if err != nil {
 		return b, err
 	}
+	out, err := e.Guard.StayOut()
+	if err != nil {
+		return b, err
+	}
 	diverged := []sync.Diverged{}
 	if e.Ledger.Site.Name != "" {
 		diverged, err = sync.Divergences(ctx, e.Ledger)
 	}
 	return besides{append([]schedule.Row{}, due...), append([]schedule.Row{}, unwell...), behind.Seconds(),
-		append([]delivery.Asking{}, asking...), republishing, append([]sync.Offered{}, offered...), diverged, e.Fixity.Poor(), catalogs}, err
+		append([]delivery.Asking{}, asking...), republishing, append([]sync.Offered{}, offered...), out, diverged, e.Fixity.Poor(), catalogs}, err
 }
 
 func (b besides) print(a *app) {
@@ -122,6 +127,9 @@ func (b besides) print(a *app) {
 		return line + "; more with: bagpipe schedule show " + r.Name
 	}))
 	a.List("Done with other outputs at two sites", linesOf(b.Diverged, admin.DivergenceText))
+	if b.StayOut != "" {
+		a.List("Not signed", []string{b.StayOut + ": bagpipe sign --key FILE, and the key listed"})
+	}
 	a.List("Pushed, and not joined", linesOf(b.Offered, offeredLine))
 	listDeliveries(a, b.Deliveries)
 	if b.Republish != "" {

@@ -52,6 +52,12 @@ func forCommits(options string) bool {
 // None reports whether the list lists nobody.
 func (s Signers) None() bool { return len(s.of) == 0 }
 
+// Lists reports whether a key counts.
+func (s Signers) Lists(k *Key) bool {
+	_, listed := s.of[string(k.public.Marshal())]
+	return listed
+}
+
 // ErrUnsigned is a commit without a signature.
 var ErrUnsigned = errors.New("it is not signed")
 
