@@ -67,6 +67,8 @@ func (a *Auditor) commit(ctx context.Context, read *reader, commits []gitstore.H
 		c.out.kind = byHand
 		if ledger.ByBagpipe(c.Commit) {
 			c.find(Event, "", "it has several parents, which no engine gives a commit")
+		} else {
+			c.tellsOfNone("is a merge")
 		}
 		return c.out, nil
 	}
@@ -79,7 +81,9 @@ func (a *Auditor) commit(ctx context.Context, read *reader, commits []gitstore.H
 	switch {
 	case !byBagpipe && len(c.items)+len(pinned) > 0:
 		c.out.kind = byHand
+		err = c.tells()
 	case !byBagpipe:
+		c.tellsOfNone("changes no record")
 	case trailer(c.Commit, "Bagpipe-Answers") != "" && len(c.items) > 0:
 		c.out.kind = answers
 		err = c.answer()
@@ -189,11 +193,8 @@ func (c *committed) own(ctx context.Context, pinned map[string][]byte) error {
 		}
 	}
 	switch {
-	case len(c.items) == 0 && trailer(c.Commit, "Bagpipe-Step") != "" && trailer(c.Commit, "Bagpipe-Item") != "":
-		c.out.kind = event
-		c.find(Words, layout.ItemID(trailer(c.Commit, "Bagpipe-Item")), "it tells of a step, and changes no record")
-		return nil
 	case len(c.items) == 0:
+		c.tellsOfNone("changes no record")
 		return nil
 	case len(c.items) > 1:
 		c.out.kind = event

@@ -20,7 +20,7 @@
 //	                         and nothing else
 //	bagpipe join             it is the join of its parents, and worded as such
 //	anybody else             what guard takes is lawful; what it does not was answered by a later
-//	                         commit
+//	                         commit; its trailers tell of no event that it does not hold
 //
 // Besides: every object has the bytes that its name says; pinned definitions and inventories
 // fit their digests; no step was completed twice.

@@ -59,6 +59,86 @@ func pretended(c gitstore.Commit, retires bool) (wrong []string) {
 	return wrong
 }
 
+// claims are the trailers that the commits of events alone have.
+var claims = [...]string{"Bagpipe-Step", "Bagpipe-Workflow", "Bagpipe-From", "Bagpipe-Attempt", "Bagpipe-Children", "Bagpipe-Intent"}
+
+// claimed gives the first trailer by which a commit tells of an event, and its item; "": it tells of none.
+func claimed(c gitstore.Commit) (key, value string, id layout.ItemID) {
+	for _, key := range claims {
+		if value := trailer(c, key); value != "" && (key != "Bagpipe-Intent" || value != "catalog") {
+			id, err := layout.ParseItemID(trailer(c, "Bagpipe-Item"))
+			if err != nil {
+				id = ""
+			}
+			return key, ledger.Clip(value, 100), id
+		}
+	}
+	return "", "", ""
+}
+
+// tellsOfNone finds a commit that tells of an event and, as why says, holds none.
+func (c *committed) tellsOfNone(why string) {
+	switch key, value, id := claimed(c.Commit); key {
+	case "":
+	case "Bagpipe-Step":
+		c.find(Words, id, "it tells of a step, and "+why)
+	default:
+		c.find(Words, id, fmt.Sprintf("its trailer %s says %q, and it %s", key, value, why))
+	}
+}
+
+// tells holds the trailers of a person's commit, where it has some that tell of an event, against what it changes.
+func (c *committed) tells() error {
+	key, value, id := claimed(c.Commit)
+	if key == "" {
+		return nil
+	}
+	if !slices.Contains(c.items, id) {
+		c.find(Words, id, fmt.Sprintf("its trailer %s says %q, and it changes no record of the item that it names", key, value))
+		return nil
+	}
+	before, now, err := c.records(id)
+	if err != nil {
+		return err
+	}
+	x := &state.Execution{Item: id}
+	if before.Execution != nil {
+		x, err = state.Decode(before.Execution)
+	}
+	y, errNow := state.Decode(now.Execution)
+	if err != nil || errNow != nil {
+		return nil //nolint:nilerr // guard tells of it
+	}
+	for _, key := range untold(c.Commit, differ(x, y), y) {
+		c.find(Words, id, fmt.Sprintf("its trailer %s says %q, and it holds no such event", key, ledger.Clip(trailer(c.Commit, key), 100)))
+	}
+	return nil
+}
+
+// untold gives the trailers of a commit that tell of what is not in d, which it adds to a record that is y now. One that was
+// brought along may have come to a record that went on, and so From and other statuses are not held against it.
+func untold(c gitstore.Commit, d difference, y *state.Execution) (keys []string) {
+	attempt, intent := trailer(c, "Bagpipe-Attempt"), trailer(c, "Bagpipe-Intent")
+	is := func(a attemptAt) bool {
+		return a.key.String() == attempt && string(a.step) == trailer(c, "Bagpipe-Step") && a.workflow == trailer(c, "Bagpipe-Workflow")
+	}
+	at := slices.IndexFunc(d.attempts, is)
+	switch to := state.Status(trailer(c, "Bagpipe-To")); {
+	case len(d.workflows) > 0:
+	case attempt != "" && at < 0:
+		keys = append(keys, "Bagpipe-Attempt")
+	case attempt != "" && (to == state.Completed || to == state.Skipped || to == state.Failed) && d.attempts[at].is.State != to:
+		keys = append(keys, "Bagpipe-To")
+	case len(d.attempts)+len(d.intents) == 0:
+		key, _, _ := claimed(c)
+		keys = append(keys, key)
+	}
+	if intent != "" && !slices.ContainsFunc(d.intents, func(k layout.IntentKey) bool { return y.Intents[k].Kind == intent }) {
+		keys = append(keys, "Bagpipe-Intent")
+	}
+	return slices.Compact(keys)
+}
+
 // answerMisworded says what the words of an answer tell otherwise than that it is one.
 func answerMisworded(c gitstore.Commit, id layout.ItemID) (wrong []string) {
 	of, _, _ := strings.Cut(c.Subject, " "+string(id)+" (")
