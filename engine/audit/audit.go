@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"bagpipe/engine/fault"
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/guard"
 	"bagpipe/engine/ledger"
@@ -94,6 +95,9 @@ func (a *Auditor) Run(ctx context.Context, o Options, tell func(Finding)) (Repor
 	}
 	commits, found, err := a.replayAll(ctx, v.Commit(), since)
 	a.report.Commits = len(commits)
+	if fault.Is(err, fault.Refused) { // the clone is shallow
+		return a.report, err
+	}
 	if err != nil {
 		return a.report, errors.Join(a.damaged(ctx, v.Commit(), since, err), err)
 	}
@@ -105,7 +109,7 @@ func (a *Auditor) Run(ctx context.Context, o Options, tell func(Finding)) (Repor
 	if err := a.review(ctx, since, commits, found); err != nil {
 		return a.report, err
 	}
-	if err := a.twice(v); err != nil {
+	if err := a.twice(ctx, v); err != nil {
 		return a.report, err
 	}
 	return a.report, a.anchors(ctx, v, o.Signers)

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,13 +10,14 @@ import (
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/ledger"
 	"bagpipe/engine/state"
+	"bagpipe/layout"
 )
 
 // twice tells of the steps that more than one attempt completed and no reset took back, by the
 // records at the tip of the items that are doubted: those of which a commit left a step that
 // several completed, and those that changed otherwise than by one event. All others were seen, as
 // the replay made them, to have none.
-func (a *Auditor) twice(v gitstore.View) error {
+func (a *Auditor) twice(ctx context.Context, v gitstore.View) error {
 	for _, id := range slices.Sorted(maps.Keys(a.doubted)) {
 		last, err := ledger.StandingOf(a.ledger, v, id)
 		if err != nil {
@@ -26,10 +28,37 @@ func (a *Auditor) twice(v gitstore.View) error {
 			continue // it is not there, or told where it was committed
 		}
 		for _, text := range completedTwice(x) {
-			a.tell(Finding{Item: id, Kind: Twice, Text: text})
+			commit, err := a.sinceWhen(ctx, v, id, text)
+			if err != nil {
+				return err
+			}
+			a.tell(Finding{Commit: commit, Item: id, Kind: Twice, Text: text})
 		}
 	}
 	return nil
+}
+
+// sinceWhen gives the first commit from which on an item's record tells of a step that was completed twice: what others
+// did to the item since left it so.
+func (a *Auditor) sinceWhen(ctx context.Context, v gitstore.View, id layout.ItemID, text string) (commit string, err error) {
+	for c, err := range a.ledger.Store.History(ctx, gitstore.HistoryOptions{From: v.Commit(), Path: layout.ItemDir(id) + "/" + layout.ExecutionJSON}) {
+		if err != nil {
+			return "", err
+		}
+		at, err := a.ledger.Store.At(c.Hash)
+		if err != nil {
+			return "", err
+		}
+		then, err := ledger.StandingOf(a.ledger, at, id)
+		if err != nil {
+			return "", err
+		}
+		if x, err := state.Decode(then.Execution); err != nil || !slices.Contains(completedTwice(x), text) {
+			break
+		}
+		commit = c.Hash.String()
+	}
+	return commit, nil
 }
 
 // severalCompleted reports whether more than one attempt completed a step, taken back or not.

@@ -60,6 +60,7 @@ const (
 	// CloneAnew removes what a clone left in a folder, Name, that was cut off; another can be made then.
 	CloneAnew Verb = "clone-anew"
 	// RemoveRemote forgets a remote, Name.
+	FetchAll      Verb = "fetch-all"       // Name, a folder with a shallow clone
 	PutBackBranch Verb = "put-back-branch" // Name, the workspace; From, a remote; To, the branch that was rewritten there
 	DropBranch    Verb = "drop-branch"     // Name, the workspace; From, a remote; To, the branch
 	RemoveRemote  Verb = "remove-remote"

@@ -90,7 +90,7 @@ func ParentsFirst(ctx context.Context, root string, tip, since Hash) ([]Hash, er
 	}
 	out, err := gitSays(ctx, root, nil, args...)
 	if err != nil {
-		return nil, err
+		return nil, cmp.Or(shallow(filepath.Join(root, layout.RepositoryDir)), err)
 	}
 	commits := make([]Hash, 0, len(out)/41)
 	for line := range bytes.Lines(out) {

@@ -1,11 +1,13 @@
 package gitstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
+	"os"
 	"path/filepath"
 
 	"bagpipe/engine/fault"
@@ -119,6 +121,14 @@ type Commit = history.Commit
 // Trailer is one KEY: VALUE line of a message's last block.
 type Trailer = history.Trailer
 
+// shallow is the error of a repository that lacks the older part of the history; nil: it is not said to.
+func shallow(repository string) error {
+	if _, err := os.Lstat(filepath.Join(repository, "shallow")); err != nil {
+		return nil //nolint:nilerr // whoever asks has met an error already
+	}
+	return fault.New(fault.Refused, "this clone is shallow: it lacks the older part of the history", fault.Remedy{Verb: fault.FetchAll, Name: filepath.Dir(repository)})
+}
+
 // History gives commits, the newest first (by committer's time; a parent never before its
 // child that led to it). An error ends it.
 func (s *Store) History(ctx context.Context, o HistoryOptions) iter.Seq2[Commit, error] {
@@ -132,8 +142,8 @@ func (s *Store) History(ctx context.Context, o HistoryOptions) iter.Seq2[Commit,
 			o.From = v.commit
 		}
 		err := history.Walk(ctx, s.repo, o, func(c Commit) bool { return yield(c, nil) })
-		if errors.Is(err, odb.ErrMissing) && s.repo.Exists(filepath.Join(s.repo.Git, "shallow")) {
-			err = fault.New(fault.Refused, "this clone is shallow: it lacks the older part of the history; fetch all of it")
+		if errors.Is(err, odb.ErrMissing) {
+			err = cmp.Or(shallow(s.repo.Git), err)
 		}
 		if err != nil {
 			yield(Commit{}, err)
