@@ -35,7 +35,7 @@
 // in the name of the engine that runs here, which that engine did not make, is kept, as
 // attempts only grow, and the item held. So is one by a robot that ended and that no commit
 // before claimed, one by a robot in a person's own commit, and an attempt or an intent in another person's name
-// (state.Unclaimed), unless more than 50,000 commits came at once, whose ends fit each other, and no
+// or no person's (state.Unclaimed), unless more than 50,000 commits came at once, whose ends fit each other, and no
 // keys are listed: of these only the ends are compared. A new item is as the start of its first workflow
 // leaves it, in no person's own commit, or came back from a deposit by a Bagpipe: one of another kind was made up, and is
 // held. A branch that asks to be joined brings none back from a deposit without a signature.

@@ -83,12 +83,23 @@ func Unclaimed(before, now *Execution, by Person) (breaches []string) {
 		if _, there := before.Intents[k]; there || by.Address == "" {
 			continue
 		}
-		if at := strings.LastIndexByte(in.By, '<'); at >= 0 && in.By[at:] != by.Address {
+		at := strings.LastIndexByte(in.By, '<')
+		switch {
+		case at >= 0 && in.By[at:] != by.Address:
 			breaches = append(breaches, fmt.Sprintf("added %s %s in the name of %s", in.Kind, k, in.By))
+		case at < 0 && by.Hand && !isEngine(in.By): // nobody's; an engine's comes back by the revert of a revert
+			breaches = append(breaches, fmt.Sprintf("added %s %s in the name of %q, which is not theirs", in.Kind, k, in.By))
 		}
 	}
 	slices.Sort(breaches)
 	return breaches
+}
+
+// isEngine reports whether an intent says that an engine, or the join of two histories, added it.
+func isEngine(by string) bool {
+	name, _, _ := strings.Cut(by, " at ")
+	_, pid, named := strings.Cut(name, ":")
+	return by == "bagpipe join" || named && pid != "" && strings.Trim(pid, "0123456789") == ""
 }
 
 // Admitted reports whether a record is as the start of an item's first workflow leaves it.

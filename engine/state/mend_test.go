@@ -412,6 +412,8 @@ func TestIntentsInAnothersNameAreUnclaimed(t *testing.T) {
 		{"Boss <boss@x.org>", Person{Address: "<eve@x.org>", Hand: true}, "added release b in the name of Boss"},
 		{"Boss <boss@x.org>", Person{Address: "<eve@x.org>"}, "added release b in the name of Boss"},
 		{"host:1 at lab", Person{Address: "<eve@x.org>", Hand: true}, ""}, // as where a revert of a revert brings one back
+		{"the board", Person{Address: "<eve@x.org>", Hand: true}, `added release b in the name of "the board", which is not theirs`},
+		{"", Person{Address: "<eve@x.org>", Hand: true}, `added release b in the name of ""`},
 		{"host:1 at lab", Person{Address: "<bagpipe@lab>"}, ""},
 		{"Boss <boss@x.org>", Person{}, ""},
 	} {
