@@ -174,7 +174,7 @@ func (x *examiner) commit(ctx context.Context, c gitstore.Commit, known foreseen
 			}
 		}
 	}
-	if err := errors.Join(x.pinned(c, main, at, files), x.settings(against{c, main, at, others}, files)); err != nil {
+	if err := errors.Join(x.pinned(c, main, at, files), x.settings(ctx, against{c, main, at, others}, files)); err != nil {
 		return nil, err
 	}
 	x.branches[c.Hash] = at
@@ -280,7 +280,7 @@ func (x *examiner) item(ctx context.Context, c gitstore.Commit, main gitstore.Ha
 	if forged := append(l.forged, l.unclaimed...); len(forged) > 0 {
 		next.breaches = append(next.breaches, breach{commit: c, what: forged, forged: true})
 	}
-	if x.wrong != "" && !l.now.Same(l.before) {
+	if x.wrong != "" && !l.now.Same(l.before) && !onlyHolds(c, l.before, l.now) {
 		b := breach{commit: c, what: []string{"changed the item " + x.wrong}, forged: true}
 		next.breaches = append(next.breaches, b)
 		x.found(id, b)

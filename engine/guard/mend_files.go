@@ -125,7 +125,7 @@ func isSetting(p string) bool {
 }
 
 // settings notes the files that people write, and that a commit changed which was to be signed and is not.
-func (x *examiner) settings(s against, changed []string) error {
+func (x *examiner) settings(ctx context.Context, s against, changed []string) error {
 	if x.g.Requires == nil || s.main.IsZero() {
 		return nil
 	}
@@ -158,8 +158,14 @@ func (x *examiner) settings(s against, changed []string) error {
 		if err != nil {
 			return err
 		}
+		back := false
+		if x.wrong != "" && did && of == nil {
+			if back, err = x.putsBack(ctx, s.c, p, now); err != nil {
+				return err
+			}
+		}
 		switch {
-		case string(now) == string(want) && (now == nil) == (want == nil):
+		case string(now) == string(want) && (now == nil) == (want == nil), back:
 			delete(s.at.files, p)
 		case x.wrong != "" && did && of == nil:
 			s.at.files[p] = &fileVerdict{data: want, commit: s.c, why: x.wrong}

@@ -75,34 +75,6 @@ func VouchedBy(l *ledger.Ledger, list []byte, h gitstore.Hash) (none bool, err e
 	return signers.None(), vouch(l, signers, h)
 }
 
-// StayOut says why the commits of this workspace stay out at others; "": they do not. It reads the settings and the list at
-// the tip, and signs nothing.
-func (g *Guard) StayOut() (why string, err error) {
-	l := g.ledger
-	v, err := l.Store.Tip()
-	if err != nil || l.Clone || g.Requires == nil || !slices.Contains(g.Requires(v), Sites) {
-		return "", err
-	}
-	list, err := ledger.ReadOptional(v, layout.SignersFile)
-	signers := trust.ParseSigners(list)
-	if err != nil || signers.None() { // then nobody's signature is asked for
-		return "", err
-	}
-	const stay = ", and sites must sign (" + layout.SettingsFile + ", trust: require:): at others its commits stay out, or hold the items"
-	which, file := gitstore.SigningOf(l.Root)
-	if which == "" {
-		return "this workspace does not sign" + stay, nil
-	}
-	key, err := trust.OpenKey(file)
-	switch {
-	case err != nil:
-		return fmt.Sprintf("this workspace cannot sign: %v", err) + stay, nil //nolint:nilerr // it is told
-	case !signers.Lists(key):
-		return "this workspace signs by a key that is not listed in " + layout.SignersFile + stay, nil
-	}
-	return "", nil
-}
-
 // listAt is the list as the first of some commits has it.
 func listAt(l *ledger.Ledger, commits []gitstore.Hash) ([]byte, error) {
 	if len(commits) == 0 || commits[0].IsZero() {
