@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -203,8 +204,8 @@ func takeAnchors(ctx context.Context, root, remote string) error {
 	return err
 }
 
-// newAnchors gives the refspecs of the anchors that a remote did not have when it was asked.
-func newAnchors(ctx context.Context, root, remote string) (specs []string, err error) {
+// newAnchors gives the anchors that a remote did not have when it was asked.
+func newAnchors(ctx context.Context, root, remote string) (names []string, err error) {
 	ours, err := tagsBelow(ctx, root, anchorRefs)
 	if err != nil {
 		return nil, err
@@ -212,10 +213,11 @@ func newAnchors(ctx context.Context, root, remote string) (specs []string, err e
 	theirs, err := tagsBelow(ctx, root, remoteTags+remote+"/")
 	for name := range ours {
 		if theirs[name] == "" {
-			specs = append(specs, anchorRefs+name+":"+anchorRefs+name)
+			names = append(names, layout.AnchorTags+name)
 		}
 	}
-	return specs, err
+	slices.Sort(names)
+	return names, err
 }
 
 // tagsBelow gives the objects of references by the rest of their names.

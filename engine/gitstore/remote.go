@@ -267,19 +267,23 @@ func dropDeadLocks(root string, below ...string) error {
 }
 
 // Push writes the branch to branches of a remote, and the anchors that the remote did not have
-// when it was fetched from; never by force. It gives why those were refused that were, by name.
-func Push(ctx context.Context, root, remote string, branches ...string) (refused map[string]string, err error) {
+// when it was fetched from; never by force. It gives those that the remote took, and why those were refused that
+// were, by name.
+func Push(ctx context.Context, root, remote string, branches ...string) (took []string, refused map[string]string, err error) {
+	refused = map[string]string{}
 	anchors, err := newAnchors(ctx, root, remote)
 	if err != nil || len(branches)+len(anchors) == 0 {
-		return map[string]string{}, err
+		return nil, refused, err
 	}
 	args := []string{"push", "--porcelain", "--no-follow-tags", "--", remote}
 	for _, b := range branches {
 		args = append(args, "HEAD:refs/heads/"+b)
 	}
-	out, err := askRemote(ctx, root, append(args, anchors...)...)
-	refused = map[string]string{}
-	told, words := false, ""
+	for _, a := range anchors {
+		args = append(args, tagRefs+a+":"+tagRefs+a)
+	}
+	out, err := askRemote(ctx, root, args...)
+	words, there := "", map[string]bool{}
 	if of, is := errors.AsType[*refusedError](err); is {
 		words = remoteWords(of.said)
 	}
@@ -288,16 +292,18 @@ func Push(ctx context.Context, root, remote string, branches ...string) (refused
 		if len(fields) != 3 {
 			continue
 		}
-		told = true
 		_, to, _ := strings.Cut(fields[1], ":")
+		to = strings.TrimPrefix(strings.TrimPrefix(to, "refs/heads/"), tagRefs)
 		if fields[0] == "!" {
-			refused[strings.TrimPrefix(strings.TrimPrefix(to, "refs/heads/"), tagRefs)] = fields[2] + words
+			refused[to] = fields[2] + words
+		} else {
+			there[to] = true
 		}
 	}
-	if told {
+	if len(there)+len(refused) > 0 {
 		err = nil
 	}
-	return refused, err
+	return slices.DeleteFunc(slices.Concat(branches, anchors), func(name string) bool { return !there[name] }), refused, err
 }
 
 // remoteWords is what the remote itself said, such as its hooks, to be put after Git's summary.

@@ -27,8 +27,8 @@ import (
 type Report struct {
 	Remote string   `json:"remote"`
 	Joined []string `json:"joined"` // branches of the remote with something new
-	Pushed []string `json:"pushed"` // branches
-	// Refused are branches that the remote did not take, and why.
+	Pushed []string `json:"pushed"` // branches and anchors
+	// Refused are branches and anchors that the remote did not take, and why.
 	Refused map[string]string `json:"refused"`
 	Failed  string            `json:"failed,omitempty"` // why it was not, or not wholly, synced with
 	// Offered are the branches for/NAME, here and there, that were looked at.
@@ -235,13 +235,10 @@ func (s *Syncer) push(ctx context.Context, r *Report, own string, tips map[strin
 			branches = append(branches, b)
 		}
 	}
-	if r.Refused, err = gitstore.Push(ctx, s.ledger.Root, r.Remote, branches...); err != nil {
+	took, refused, err := gitstore.Push(ctx, s.ledger.Root, r.Remote, branches...)
+	r.Pushed, r.Refused = append(r.Pushed, took...), refused
+	if err != nil {
 		return err
-	}
-	for _, b := range branches {
-		if _, no := r.Refused[b]; !no {
-			r.Pushed = append(r.Pushed, b)
-		}
 	}
 	if why, no := r.Refused[own]; no {
 		return fault.New(fault.Refused, fmt.Sprintf("%s does not take branch %s: %s", r.Remote, own, strings.TrimSpace(why)))

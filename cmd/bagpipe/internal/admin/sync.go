@@ -343,8 +343,13 @@ func syncText(r sync.Report) string {
 	if len(r.Joined) > 0 {
 		did = append(did, "joined "+strings.Join(r.Joined, ", "))
 	}
-	if len(r.Pushed) > 0 {
-		did = append(did, "pushed "+strings.Join(r.Pushed, ", "))
+	isAnchor := func(name string) bool { return strings.HasPrefix(name, layout.AnchorTags) }
+	pushed := slices.DeleteFunc(slices.Clone(r.Pushed), isAnchor)
+	if n := len(r.Pushed) - len(pushed); n > 0 {
+		pushed = append(pushed, layout.Count(n, "anchor"))
+	}
+	if len(pushed) > 0 {
+		did = append(did, "pushed "+strings.Join(pushed, ", "))
 	}
 	if len(did) == 0 {
 		did = append(did, "nothing new")
