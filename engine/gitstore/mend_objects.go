@@ -17,6 +17,7 @@ import (
 
 	"github.com/pjbgf/sha1cd"
 
+	"bagpipe/engine/gitstore/internal/call"
 	"bagpipe/engine/gitstore/internal/repo"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
@@ -401,22 +402,19 @@ func (w *mending) find(ctx context.Context, lacking []string) (n int, err error)
 
 // copy clones a repository that may have what is wanted; what a clone leaves that ended badly is removed.
 func (w *mending) copy(ctx context.Context, address, to string) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "git", "clone", "--quiet", "--mirror", "--no-local", "--", address, to)
-	cmd.Dir, cmd.Env = w.root, unprompted()
-	var wrong bytes.Buffer
-	cmd.Stderr = &wrong
-	err := cmd.Run()
+	said, err := call.Run(ctx, 0, w.root, unprompted(), io.Discard, "clone", "--progress", "--mirror", "--no-local", "--", address, to)
 	if err == nil {
 		return nil
 	}
-	why := gitsReason(wrong.String())
+	if call.GivenUp(err) {
+		said = ""
+	}
+	why := gitsReason(said)
 	room, errRoom := disk.Free(w.scratch) // git does not always say what it ended for
-	if saysFull(wrong.String()) || errRoom == nil && room < littleRoom {
+	if saysFull(said) || errRoom == nil && room < littleRoom {
 		return fmt.Errorf("git clone: %w: %s", errNoRoom, why)
 	}
-	return errors.Join(fmt.Errorf("git clone: %w: %s", err, why), disk.RemoveTree(to))
+	return errors.Join(&refusedError{call: "clone", why: err, said: said}, disk.RemoveTree(to))
 }
 
 // fromCopy packs the objects that a copy has, into what was found.

@@ -97,15 +97,15 @@ const deletedAtOnce = 200
 
 // DropRemoteOffers removes branches at a remote, unless they were pushed to again: those stay,
 // as do all where the remote lets nobody remove them.
-func DropRemoteOffers(ctx context.Context, root, remote string, offers []Offer) {
+func DropRemoteOffers(ctx context.Context, root, remote string, silence time.Duration, offers []Offer) {
 	for some := range slices.Chunk(offers, deletedAtOnce) {
-		args := []string{"push", "--porcelain", "--no-follow-tags"}
+		args := []string{"push", "--porcelain", "--progress", "--no-follow-tags"}
 		var refs []string
 		for _, o := range some {
 			ref := "refs/heads/" + o.Branch
 			args = append(args, "--force-with-lease="+ref+":"+o.Commit.String())
 			refs = append(refs, ":"+ref)
 		}
-		_, _ = askRemote(ctx, root, slices.Concat(args, []string{"--", remote}, refs)...) // what stays is told of by the next sync
+		_, _ = askRemote(ctx, root, silence, slices.Concat(args, []string{"--", remote}, refs)...) // what stays is told of by the next sync
 	}
 }

@@ -14,10 +14,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"bagpipe/engine/fault"
+	"bagpipe/engine/gitstore/internal/call"
 	"bagpipe/layout"
 )
 
@@ -95,27 +95,18 @@ func Remotes(ctx context.Context, root string) ([]string, error) {
 	return strings.Fields(string(out)), err
 }
 
-// patience bounds one call of a remote; one that says nothing is given up before.
-const patience = 30 * time.Minute
-
-// askRemote runs a git program that asks a remote: without prompts, and not for ever. Beside a record that it can be
+// askRemote runs a git program that asks a remote: without prompts, and no longer than it says something. Beside a record that it can be
 // stored as a difference from, as git orders them, there mostly stands its version before: to try two others in place
 // of ten takes 2 s in place of 3 for 10,000 transitions, and makes a pack larger by 0.6 in a hundred.
-func askRemote(ctx context.Context, root string, args ...string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "git", slices.Concat([]string{"--git-dir=" + filepath.Join(root, layout.RepositoryDir), "-c", "http.lowSpeedLimit=1000", "-c", "http.lowSpeedTime=30",
-		"-c", "fetch.fsckObjects=true", "-c", "core.fsync=all", "-c", "credential.interactive=false", "-c", "pack.window=2"}, args)...)
-	cmd.Dir = root
-	cmd.Env = unprompted()
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = 5 * time.Second
-	var out, wrong bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &wrong
-	if err := cmd.Run(); err != nil {
-		return out.Bytes(), &refusedError{call: args[0], why: err, said: wrong.String()}
+func askRemote(ctx context.Context, root string, silence time.Duration, args ...string) ([]byte, error) {
+	var out bytes.Buffer
+	said, err := call.Run(ctx, silence, root, unprompted(), &out, slices.Concat([]string{"--git-dir=" + filepath.Join(root, layout.RepositoryDir),
+		"-c", "fetch.fsckObjects=true", "-c", "fetch.unpackLimit=1", // of a pack git shows each second how much came, of objects one by one it does not
+		"-c", "core.fsync=all", "-c", "credential.interactive=false", "-c", "pack.window=2"}, args)...)
+	if err != nil {
+		return out.Bytes(), &refusedError{call: args[0], why: err, said: said}
 	}
-	if strings.Contains(wrong.String(), "shallow roots are not allowed") { // git fetch took nothing, and calls that a success
+	if strings.Contains(said, "shallow roots are not allowed") { // git fetch took nothing, and calls that a success
 		return out.Bytes(), errShallow
 	}
 	return out.Bytes(), nil
@@ -139,7 +130,11 @@ type refusedError struct {
 }
 
 func (e *refusedError) Error() string {
-	return fmt.Sprintf("git %s: %v: %s", e.call, e.why, gitsReason(e.said))
+	said := gitsReason(e.said)
+	if call.GivenUp(e.why) || said == "" { // git says that it was ended
+		return fmt.Sprintf("git %s: %v", e.call, e.why)
+	}
+	return fmt.Sprintf("git %s: %v: %s", e.call, e.why, said)
 }
 
 func (e *refusedError) Unwrap() error { return e.why }
@@ -189,14 +184,15 @@ type Fetched struct {
 
 // Fetch brings the branches main, site/* and for/* of a remote, and forgets those that are gone there. own is the branch
 // of this site, which is taken as it stands there: nobody but this site puts it right.
-func Fetch(ctx context.Context, root, remote, own string) (f Fetched, err error) {
+// A remote that says nothing for the time silence is given up; 0 stands for two minutes.
+func Fetch(ctx context.Context, root, remote, own string, silence time.Duration) (f Fetched, err error) {
 	at := remoteBranches + remote + "/"
 	if err := dropDeadLocks(root, at, ownRefs, anchorRefs); err != nil {
 		return f, err
 	}
 	ask := func(refs ...string) error {
 		return cleared(root, func() error {
-			_, err := askRemote(ctx, root, slices.Concat([]string{"fetch", "--prune", "--no-progress", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules", "--", remote}, refs)...)
+			_, err := askRemote(ctx, root, silence, slices.Concat([]string{"fetch", "--prune", "--progress", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules", "--", remote}, refs)...)
 			return err
 		})
 	}
@@ -269,20 +265,20 @@ func dropDeadLocks(root string, below ...string) error {
 // Push writes the branch to branches of a remote, and the anchors that the remote did not have
 // when it was fetched from; never by force. It gives those that the remote took, and why those were refused that
 // were, by name.
-func Push(ctx context.Context, root, remote string, branches ...string) (took []string, refused map[string]string, err error) {
+func Push(ctx context.Context, root, remote string, silence time.Duration, branches ...string) (took []string, refused map[string]string, err error) {
 	refused = map[string]string{}
 	anchors, err := newAnchors(ctx, root, remote)
 	if err != nil || len(branches)+len(anchors) == 0 {
 		return nil, refused, err
 	}
-	args := []string{"push", "--porcelain", "--no-follow-tags", "--", remote}
+	args := []string{"push", "--porcelain", "--progress", "--no-follow-tags", "--", remote}
 	for _, b := range branches {
 		args = append(args, "HEAD:refs/heads/"+b)
 	}
 	for _, a := range anchors {
 		args = append(args, tagRefs+a+":"+tagRefs+a)
 	}
-	out, err := askRemote(ctx, root, args...)
+	out, err := askRemote(ctx, root, silence, args...)
 	words, there := "", map[string]bool{}
 	if of, is := errors.AsType[*refusedError](err); is {
 		words = remoteWords(of.said)

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"bagpipe/engine/gitstore/internal/call"
 	"bagpipe/engine/gitstore/internal/repo"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
@@ -89,12 +90,18 @@ func Restore(ctx context.Context, history, root string, ready func(git string) e
 	if err := isHistory(history); err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, "git", "clone", "--quiet", "--bare", "--no-hardlinks", "--dissociate", "--", history, made)
-	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0")
-	var said strings.Builder
-	cmd.Stderr = &said
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s cannot be read as a history: %s", history, cmp.Or(plainly(said.String()), err.Error()))
+	silence := call.Silence
+	if _, err := os.Stat(history); err == nil {
+		silence = call.Longest // git copies its files, and shows no progress
+	}
+	said, err := call.Run(ctx, silence, "", unprompted(), io.Discard, "clone", "--progress", "--bare", "--no-hardlinks", "--dissociate", "--", history, made)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case call.GivenUp(err):
+		return fmt.Errorf("%s cannot be read as a history: %w", Redacted(history), err)
+	case err != nil:
+		return fmt.Errorf("%s cannot be read as a history: %s", Redacted(history), cmp.Or(plainly(said), err.Error()))
 	}
 	if _, err := os.Lstat(filepath.Join(made, "shallow")); err == nil {
 		return fmt.Errorf("%s is shallow: it lacks the older part of the history", history)

@@ -37,7 +37,8 @@ type LimitSettings struct {
 
 // SyncSettings say when a run joins the workspace's history with those of other sites.
 type SyncSettings struct {
-	Every layout.Duration `yaml:"every"` // while it watches, and at its end; 0: never
+	Every   layout.Duration `yaml:"every"`   // while it watches, and at its end; 0: never
+	Silence layout.Duration `yaml:"silence"` // that a remote is given up after; 0: two minutes
 }
 
 // AnchorSettings say when the history is signed as it stands, and who says when that was.

@@ -98,16 +98,24 @@ type Collection struct {
 
 // RequiredAt says whose commits must be signed by the settings of a commit; those that cannot
 // be read require nothing.
-func RequiredAt(r gitstore.Reader) []string {
+func RequiredAt(r gitstore.Reader) []string { return having(r, "trust:").Trust.Require }
+
+// SilenceAt says, by the settings of a commit, how long a remote may say nothing; 0: they do not say.
+func SilenceAt(r gitstore.Reader) time.Duration {
+	return time.Duration(having(r, "silence:").Sync.Silence)
+}
+
+// having gives the settings of a commit where they may have a key; else, and where they cannot be read, such as say nothing.
+func having(r gitstore.Reader, key string) *Settings {
 	data, err := r.ReadFile(layout.SettingsFile)
-	if err != nil || !bytes.Contains(data, []byte("trust:")) {
-		return nil
+	if err != nil || !bytes.Contains(data, []byte(key)) {
+		return &Settings{}
 	}
 	s, err := ParseSettings(layout.SettingsFile, data)
 	if err != nil {
-		return nil
+		return &Settings{}
 	}
-	return s.Trust.Require
+	return s
 }
 
 // ParseSettings reads and checks bagpipe.yaml; its errors are *layout.FileError.

@@ -233,7 +233,7 @@ func (s *Syncer) dropRemote(ctx context.Context, remote string, looked []Offered
 			gone = append(gone, gitstore.Offer{Branch: o.Branch, Remote: remote, Commit: commit})
 		}
 	}
-	gitstore.DropRemoteOffers(ctx, s.ledger.Root, remote, gone)
+	gitstore.DropRemoteOffers(ctx, s.ledger.Root, remote, s.silence(), gone)
 	for _, o := range gone {
 		_ = gitstore.DropOffer(ctx, s.ledger.Root, o)
 	}

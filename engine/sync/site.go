@@ -81,7 +81,7 @@ func (s *Syncer) Restored(ctx context.Context, name layout.Name, alone bool) err
 	}
 	for _, remote := range remotes {
 		own := layout.SitesBranches + string(name)
-		f, err := gitstore.Fetch(ctx, l.Root, remote, own)
+		f, err := gitstore.Fetch(ctx, l.Root, remote, own, s.silence())
 		if err != nil {
 			return fmt.Errorf("fetch from %s: %w", remote, err)
 		}

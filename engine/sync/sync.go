@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"bagpipe/engine/fault"
 	"bagpipe/engine/gitstore"
@@ -53,6 +54,9 @@ func (s *Syncer) Sync(ctx context.Context, again bool) (reports []Report, err er
 	}
 	var errs []error
 	for _, remote := range remotes {
+		if ctx.Err() != nil {
+			return reports, ctx.Err()
+		}
 		r, err := s.with(ctx, remote, again)
 		if err != nil {
 			r.Failed = err.Error()
@@ -67,7 +71,7 @@ func (s *Syncer) Sync(ctx context.Context, again bool) (reports []Report, err er
 func (s *Syncer) with(ctx context.Context, remote string, again bool) (Report, error) {
 	r := Report{Remote: remote, Joined: []string{}, Pushed: []string{}, Refused: map[string]string{}, Offered: []Offered{}}
 	own := layout.SitesBranches + string(s.ledger.Site.Name)
-	fetched, err := gitstore.Fetch(ctx, s.ledger.Root, remote, own)
+	fetched, err := gitstore.Fetch(ctx, s.ledger.Root, remote, own, s.silence())
 	if ctx.Err() != nil {
 		return r, ctx.Err()
 	}
@@ -107,6 +111,15 @@ func (s *Syncer) with(ctx context.Context, remote string, again bool) (Report, e
 	}
 	s.dropRemote(ctx, remote, offered)
 	return r, errors.Join(errs...)
+}
+
+// silence is how long a remote may say nothing, by the settings at the tip.
+func (s *Syncer) silence() time.Duration {
+	v, err := s.ledger.Store.Tip()
+	if err != nil {
+		return 0
+	}
+	return settings.SilenceAt(v)
 }
 
 // takeAll takes what the branches of a remote have; apart: they are all of another history. One that is not taken
@@ -235,7 +248,7 @@ func (s *Syncer) push(ctx context.Context, r *Report, own string, tips map[strin
 			branches = append(branches, b)
 		}
 	}
-	took, refused, err := gitstore.Push(ctx, s.ledger.Root, r.Remote, branches...)
+	took, refused, err := gitstore.Push(ctx, s.ledger.Root, r.Remote, s.silence(), branches...)
 	r.Pushed, r.Refused = append(r.Pushed, took...), refused
 	if err != nil {
 		return err
