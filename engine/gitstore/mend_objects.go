@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/zlib"
 	"context"
+	"crypto/sha1"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -23,7 +24,7 @@ import (
 	"bagpipe/layout/disk"
 )
 
-// The rules are: of a damaged pack all objects that can be read are unpacked beside it, and the
+// The rules are: the index of a sound pack is made anew from it. Of a damaged pack all objects that can be read are unpacked beside it, and the
 // rest is had from other packs, from the files in the items' folders, or from a copy of the
 // repository. What is found is one new pack, synced; only then, and only where nothing that
 // the damaged one had is missing, the damaged files go. A crash leaves objects twice.
@@ -31,6 +32,7 @@ import (
 // Mended is what a repair came to.
 type Mended struct {
 	Packs   []string `json:"packs"`   // damaged, and replaced
+	Indexes []string `json:"indexes"` // of sound packs, damaged, and made anew
 	Loose   int      `json:"loose"`   // damaged loose objects, replaced
 	Found   int      `json:"found"`   // objects had from elsewhere
 	Missing []string `json:"missing"` // that nothing had; their packs stay
@@ -80,6 +82,7 @@ type mending struct {
 	found              string // an object folder with what was found
 	from               []string
 	files              func(func(string) bool)
+	indexes            []string          // made anew
 	hidden             []string          // packs that are out of the way of git
 	silent             map[string]string // of from: why it could not be read
 }
@@ -110,11 +113,17 @@ func (w *mending) damagedPacks(ctx context.Context) (wanted map[string]bool, pac
 		if _, err := w.say(ctx, w.git, nil, "verify-pack", base+".idx"); err == nil || ctx.Err() != nil {
 			continue
 		}
-		if index, err := os.Open(base + ".idx"); err == nil {
+		if made, err := w.indexAnew(ctx, base); err != nil {
+			return nil, nil, err
+		} else if made {
+			w.indexes = append(w.indexes, filepath.Base(base)+".idx")
+			continue
+		}
+		// A damaged index names what the pack never had: what is missing is found below.
+		if index, err := os.ReadFile(base + ".idx"); err == nil && soundIndex(index) {
 			cmd := exec.CommandContext(ctx, "git", "show-index")
-			cmd.Stdin = index
-			out, _ := cmd.Output() // a damaged index: what it had is found to be missing below
-			index.Close()
+			cmd.Stdin = bytes.NewReader(index)
+			out, _ := cmd.Output()
 			for line := range strings.Lines(string(out)) {
 				if f := strings.Fields(line); len(f) >= 2 {
 					wanted[f[1]] = true
@@ -131,6 +140,44 @@ func (w *mending) damagedPacks(ctx context.Context) (wanted map[string]bool, pac
 		}
 	}
 	return wanted, packs, errors.Join(err, ctx.Err())
+}
+
+// soundIndex reports whether the index of a pack has the digest that it ends with.
+func soundIndex(index []byte) bool {
+	n := len(index) - sha1.Size
+	if n < 0 {
+		return false
+	}
+	sum := sha1.Sum(index[:n])
+	return bytes.Equal(sum[:], index[n:])
+}
+
+// indexAnew replaces the index of a pack that is sound; not made: the pack is damaged itself. A crash leaves either index.
+func (w *mending) indexAnew(ctx context.Context, base string) (made bool, err error) {
+	if _, err := os.Lstat(base + ".idx"); err != nil { // it may be a pack that was never published
+		return false, nil
+	}
+	temp := filepath.Join(w.scratch, "index")
+	cmd := exec.CommandContext(ctx, "git", "index-pack", "--no-rev-index", "-o", temp, base+".pack")
+	cmd.Dir = w.scratch
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "GIT_DIR="+os.DevNull) // it compares nothing with the objects that are there
+	said, err := cmd.CombinedOutput()
+	switch {
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case err != nil && saysFull(string(said)):
+		return false, fmt.Errorf("git index-pack: %w: %s", errNoRoom, gitsReason(string(said)))
+	case err != nil:
+		return false, layout.RemoveIfThere(temp)
+	}
+	index, err := os.ReadFile(temp)
+	if err != nil {
+		return false, err
+	}
+	if is, err := os.ReadFile(base + ".idx"); err == nil && bytes.Equal(is, index) {
+		return false, layout.RemoveIfThere(temp)
+	}
+	return true, errors.Join(disk.WriteFile(base+".idx", index, 0o444), layout.RemoveIfThere(base+".rev"), layout.RemoveIfThere(base+".bitmap"), layout.RemoveIfThere(temp))
 }
 
 // damagedLoose lists the loose objects that are not what their names say.
@@ -225,7 +272,7 @@ func (w *mending) putBack(bad string, loose []string) (err error) {
 }
 
 func (w *mending) mend(ctx context.Context, wanted, packs map[string]bool, loose []string) (m Mended, err error) {
-	m.Packs, m.Missing = []string{}, []string{}
+	m.Packs, m.Missing, m.Indexes = []string{}, []string{}, slices.Concat([]string{}, w.indexes)
 	bad := filepath.Join(w.scratch, "loose")
 	replaced := false
 	defer func() {
@@ -280,7 +327,7 @@ func (w *mending) mend(ctx context.Context, wanted, packs map[string]bool, loose
 		}
 	}
 	slices.Sort(m.Packs)
-	if len(packs)+len(loose)+m.Found > 0 {
+	if len(packs)+len(loose)+len(m.Indexes)+m.Found > 0 {
 		// They may tell of objects where they were.
 		err = errors.Join(disk.RemoveTree(filepath.Join(w.git, "objects", "info", "commit-graphs")), layout.RemoveIfThere(filepath.Join(w.git, "objects", "info", "commit-graph")))
 	}

@@ -89,6 +89,58 @@ func TestFiftyDamagedPacksAreMended(t *testing.T) {
 	}
 }
 
+// A damaged index names objects that no pack ever had: that of a sound pack is made anew, without a copy; of one that is
+// damaged as well nothing is believed.
+func TestADamagedIndexIsMadeAnew(t *testing.T) {
+	ctx := context.Background()
+	root, o := filepath.Join(t.TempDir(), "w"), gitstore.Options{Now: time.Now}
+	if err := gitstore.Init(ctx, root, o, map[string][]byte{"a": []byte("a\n"), "b": []byte("b\n")}, "init\n", gitstore.Signature{}); err != nil {
+		t.Fatal(err)
+	}
+	git := filepath.Join(root, ".git")
+	fsck := func() {
+		t.Helper()
+		if out, err := exec.Command("git", "--git-dir="+git, "fsck", "--strict", "--no-dangling", "--no-progress").CombinedOutput(); err != nil || len(out) > 0 {
+			t.Errorf("fsck: %v\n%s", err, out)
+		}
+	}
+	clone := filepath.Join(t.TempDir(), "copy.git")
+	if out, err := exec.Command("git", "clone", "-q", "--mirror", "--no-hardlinks", root, clone).CombinedOutput(); err != nil {
+		t.Fatal(string(out))
+	}
+	all, err := filepath.Glob(filepath.Join(git, "objects/pack/*.idx"))
+	if err != nil || len(all) == 0 {
+		t.Fatal(all, err)
+	}
+	flip := func(name string, at int) {
+		t.Helper()
+		data, err := os.ReadFile(name)
+		if err == nil {
+			data[at] ^= 0x55
+			err = errors.Join(os.Chmod(name, 0o644), os.WriteFile(name, data, 0o444))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	const firstName = 8 + 256*4 + 10 // a byte within the first object's
+	flip(all[0], firstName)
+	m, err := gitstore.MendObjects(ctx, root, nil, nil)
+	if err != nil || len(m.Missing)+len(m.Packs)+m.Found > 0 || !slices.Equal(m.Indexes, []string{filepath.Base(all[0])}) {
+		t.Errorf("mended %+v, %v", m, err)
+	}
+	fsck()
+	if m, err := gitstore.MendObjects(ctx, root, nil, nil); err != nil || len(m.Indexes)+len(m.Packs) > 0 {
+		t.Errorf("again: %+v, %v", m, err)
+	}
+	flip(all[0], firstName)
+	flip(strings.TrimSuffix(all[0], ".idx")+".pack", 20)
+	if m, err = gitstore.MendObjects(ctx, root, []string{clone}, nil); err != nil || len(m.Missing)+len(m.Indexes) > 0 || len(m.Packs) != 1 {
+		t.Errorf("both damaged: %+v, %v", m, err)
+	}
+	fsck()
+}
+
 // A repair that was killed while packs were out of Git's sight is gone on with, and a damaged object is had from a copy
 // of the file beside it.
 func TestARepairGoesOnAndTakesCopies(t *testing.T) {

@@ -69,7 +69,13 @@ func printMended(on *screen.Screen, m gitstore.Mended) {
 		}
 		return
 	}
+	if len(m.Indexes) > 0 {
+		fmt.Fprintf(on.Out, "Made %s of sound packs anew\n", screen.Count(len(m.Indexes), "damaged index"))
+	}
 	if len(m.Packs)+m.Loose+m.Found == 0 {
+		if len(m.Indexes) > 0 {
+			return
+		}
 		fmt.Fprintln(on.Out, "Every object is sound")
 		return
 	}
