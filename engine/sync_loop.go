@@ -100,11 +100,14 @@ func (e *Engine) keepTaking(ctx context.Context, tell func(string), took func(in
 	})
 }
 
+// standing is how long a run begins no step for branches for/NAME that stand there: somebody may have pushed a hundred thousand.
+const standing = time.Minute
+
 // takeStanding joins the branches for/NAME that stand there at the start of a run, where no hook took them: what they
-// say of an item counts before a step of it is done.
+// say of an item counts before a step of it is done. Where they are very many the next run goes on.
 func (e *Engine) takeStanding(ctx context.Context, tell func(string)) {
-	s := sync.New(e.Ledger, e.Guard)
-	for ctx.Err() == nil {
+	s, begin := sync.New(e.Ledger, e.Guard), e.Ledger.Clock()
+	for ctx.Err() == nil && e.Ledger.Clock().Sub(begin) < standing {
 		looked, err := s.TakeOffers(ctx, false)
 		tellTaken(tell, looked, err)
 		if len(looked) == 0 || err != nil {

@@ -37,11 +37,16 @@ func (o Offer) ref() string {
 // the name, are not seen.
 func OffersAt(root string) time.Time {
 	dir := filepath.Join(root, layout.RepositoryDir, "refs", "heads", strings.TrimSuffix(layout.OffersBranches, "/"))
-	info, err := os.Stat(dir)
+	f, err := os.Open(dir)
 	if err != nil {
 		return time.Time{}
 	}
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) == 0 {
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return time.Time{}
+	}
+	if _, err := f.Readdirnames(1); err != nil { // of many, one tells
 		return time.Time{}
 	}
 	return info.ModTime()

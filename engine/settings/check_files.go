@@ -42,7 +42,7 @@ func CheckFolder(ctx context.Context, root string, robots map[layout.Name]steps.
 	if err != nil {
 		return nil, nil, err
 	}
-	if paths, mistakes, err = checkTree(t, root, robots); err != nil {
+	if paths, mistakes, err = checkTree(t, newChecker(root, robots)); err != nil {
 		return paths, mistakes, err
 	}
 	for _, p := range paths {
@@ -240,35 +240,56 @@ func (t comingTree) ReadFile(name string) ([]byte, error) {
 	return data, err
 }
 
-// CheckPushed checks the settings of a commit that is pushed to the workspace at root. What
-// was as wrong at the commit before, in a file that the push leaves as it was, is no mistake
-// of the push. before may be empty. Schedules whose time is past are doubts: another site may have made them in time.
+// CheckPushed checks the settings of one commit that is pushed to the workspace at root, as a Pushed does.
 func CheckPushed(ctx context.Context, root, before, commit string, robots map[layout.Name]steps.Builtin, at time.Time) (mistakes, doubts []error, err error) {
-	if large, err := gitstore.LargeRecord(ctx, root, before, commit); err != nil {
+	return NewPushed(root, robots).Check(ctx, before, commit, at)
+}
+
+// Pushed checks the settings of commits that are pushed, many in a row: what has one content is parsed once. One goroutine
+// uses it.
+type Pushed struct {
+	root   string
+	k      *checker
+	before string // the commit that then and old are of; "": none
+	then   gitstore.Files
+	old    []error
+}
+
+// NewPushed is for the workspace at root.
+func NewPushed(root string, robots map[layout.Name]steps.Builtin) *Pushed {
+	return &Pushed{root: root, k: newChecker(root, robots)}
+}
+
+// Check checks the settings of a commit. What was as wrong at the commit before, in a file that the push leaves as it was, is no mistake
+// of the push. before may be empty. Schedules whose time is past are doubts: another site may have made them in time.
+func (p *Pushed) Check(ctx context.Context, before, commit string, at time.Time) (mistakes, doubts []error, err error) {
+	if large, err := gitstore.LargeRecord(ctx, p.root, before, commit); err != nil {
 		return nil, nil, err
 	} else if large != "" {
 		return []error{TooLarge(large)}, nil, nil
 	}
-	now, mistakes, err := checkCommit(ctx, root, commit, robots)
+	now, mistakes, err := p.checkCommit(ctx, commit)
 	if err != nil {
 		return nil, nil, err
 	}
-	if wrong, err := checkMark(ctx, root, before, commit); err != nil {
+	if wrong, err := checkMark(ctx, p.root, before, commit); err != nil {
 		return nil, nil, err
 	} else if wrong != nil {
 		mistakes = append(mistakes, wrong)
 	}
-	if doubts, err = pushedPast(ctx, root, before, now, at); len(mistakes) == 0 || before == "" || err != nil {
+	if doubts, err = pushedPast(ctx, p.root, before, now, at); len(mistakes) == 0 || before == "" || err != nil {
 		return mistakes, doubts, err
 	}
-	then, old, err := checkCommit(ctx, root, before, robots)
-	if err != nil {
-		return nil, nil, err
+	if p.before != before {
+		if p.then, p.old, err = p.checkCommit(ctx, before); err != nil {
+			return nil, nil, err
+		}
+		p.before = before
 	}
 	return slices.DeleteFunc(mistakes, func(m error) bool {
 		var at *layout.FileError
-		return errors.As(m, &at) && bytes.Equal(now[at.File], then[at.File]) &&
-			slices.ContainsFunc(old, func(o error) bool { return o.Error() == m.Error() })
+		return errors.As(m, &at) && bytes.Equal(now[at.File], p.then[at.File]) &&
+			slices.ContainsFunc(p.old, func(o error) bool { return o.Error() == m.Error() })
 	}), doubts, nil
 }
 
@@ -322,12 +343,12 @@ func checkMark(ctx context.Context, root, before, commit string) (mistake, err e
 	return nil, nil
 }
 
-func checkCommit(ctx context.Context, root, commit string, robots map[layout.Name]steps.Builtin) (gitstore.Files, []error, error) {
-	files, err := gitstore.FilesOf(ctx, root, commit, append([]string{layout.SettingsFile}, settingsDirs...)...)
+func (p *Pushed) checkCommit(ctx context.Context, commit string) (gitstore.Files, []error, error) {
+	files, err := gitstore.FilesOf(ctx, p.root, commit, append([]string{layout.SettingsFile}, settingsDirs...)...)
 	if err != nil {
 		return nil, nil, err
 	}
-	_, mistakes, err := checkTree(files, root, robots)
+	_, mistakes, err := checkTree(files, p.k)
 	return files, mistakes, err
 }
 
@@ -335,11 +356,10 @@ func newChecker(root string, robots map[layout.Name]steps.Builtin) *checker {
 	return &checker{robots: robots, path: func(rel string) string { return filepath.Join(root, filepath.FromSlash(rel)) }}
 }
 
-func checkTree(t tree, root string, robots map[layout.Name]steps.Builtin) (paths []string, mistakes []error, err error) {
+func checkTree(t tree, k *checker) (paths []string, mistakes []error, err error) {
 	if paths, err = Paths(t); err != nil {
 		return nil, nil, err
 	}
-	k := newChecker(root, robots)
 	if !slices.Contains(paths, layout.SettingsFile) {
 		mistakes = append(mistakes, &layout.FileError{File: layout.SettingsFile, Text: "is not there"})
 	}
@@ -414,7 +434,7 @@ func (so *Source) Mistakes(dir string) (mistakes []*layout.FileError, err error)
 	if err != nil {
 		return nil, err
 	}
-	_, all, err := checkTree(overlay{folderTree(so.ledger.Root), v}, so.ledger.Root, so.check.robots)
+	_, all, err := checkTree(overlay{folderTree(so.ledger.Root), v}, newChecker(so.ledger.Root, so.check.robots))
 	for _, m := range all {
 		var at *layout.FileError
 		if errors.As(m, &at) && path.Dir(at.File) == dir {

@@ -3,12 +3,17 @@ package sync
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"bagpipe/engine/audit"
 	"bagpipe/engine/fault"
@@ -24,7 +29,7 @@ import (
 // The rules are: a branch for/NAME asks that its commits be joined with the history. One
 // process at a time looks at them. What a branch holds is looked at before anything changes;
 // it is joined and the branch removed, or the branch stays as it is, and why is remembered in
-// .bagpipe, by branch and commit. A crash leaves a branch that is joined already, which the
+// .bagpipe, by branch and commit, with what that depends on: it is not judged anew while that is the same. A crash leaves a branch that is joined already, which the
 // next look removes.
 
 const (
@@ -44,6 +49,20 @@ type Offered struct {
 
 func (o Offered) key() string { return o.Remote + ":" + o.Branch }
 
+// refusal is why a branch stays, as it is remembered.
+type refusal struct {
+	Offered
+	Item    layout.ItemID `json:"item,omitempty"` // whose records at the tip it depends on, too
+	Against string        `json:"against"`        // the digest of what else it depends on
+	At      time.Time     `json:"at"`             // when it was judged
+}
+
+// judgedFor is how long a refusal is believed by who asks again: it may depend on files of this machine, too.
+const judgedFor = time.Hour
+
+// isOf reports whether the refusal is of a branch as it stands.
+func (r refusal) isOf(o Offered) bool { return r.key() == o.key() && r.Commit == o.Commit }
+
 // Offers lists the branches that stand there, with why those that were looked at stay; of this
 // workspace's own that are named, those alone.
 func Offers(ctx context.Context, root string, own ...string) (all []Offered, err error) {
@@ -51,7 +70,7 @@ func Offers(ctx context.Context, root string, own ...string) (all []Offered, err
 	there, err := gitstore.Offers(ctx, root, offersAtOnce, own...)
 	for _, o := range there {
 		next := Offered{Branch: o.Branch, Remote: o.Remote, Commit: o.Commit.String()}
-		if was, ok := known[next.key()]; ok && was.Commit == next.Commit {
+		if was := known[next.key()]; was.isOf(next) {
 			next.Refused = was.Refused
 		}
 		all = append(all, next)
@@ -60,7 +79,8 @@ func Offers(ctx context.Context, root string, own ...string) (all []Offered, err
 }
 
 // TakeOffers joins the branches for/NAME: those that were refused before only where again
-// says so. It gives what became of those that it looked at. Branches of a remote are
+// says so, and where what they were refused for may be another now. It gives what became of those that it looked at, and
+// where again says so of those that stay as they were. Branches of a remote are
 // removed there by dropRemote, once the remote has what they held.
 func (s *Syncer) TakeOffers(ctx context.Context, again bool) (looked []Offered, err error) {
 	root := s.ledger.Root
@@ -73,53 +93,112 @@ func (s *Syncer) TakeOffers(ctx context.Context, again bool) (looked []Offered, 
 	if err != nil || len(there) == 0 {
 		return nil, err
 	}
-	known, kept := readRefusals(root), map[string]Offered{}
+	known, kept, asked := readRefusals(root), map[string]refusal{}, 0
+	s.pushed = settings.NewPushed(root, steps.Builtins())
+	var remembered []Offered
 	for _, o := range there {
 		next := Offered{Branch: o.Branch, Remote: o.Remote, Commit: o.Commit.String()}
-		was, ok := known[next.key()]
-		if ok && was.Commit == next.Commit && !again {
-			kept[next.key()] = was
-			continue
-		}
-		if len(looked) == s.atOnce {
-			if ok && was.Commit == next.Commit {
+		was := known[next.key()]
+		if was.isOf(next) {
+			same := !again
+			if again {
+				if same, err = s.same(was); err != nil {
+					return looked, err
+				}
+			}
+			if same || asked == s.atOnce {
 				kept[next.key()] = was
 			}
+			if same && again && len(remembered) < s.atOnce {
+				remembered = append(remembered, was.Offered)
+			}
+			if same {
+				continue
+			}
+		}
+		if asked == s.atOnce {
 			continue
 		}
-		if next.Refused, err = s.takeOffer(ctx, o); err != nil {
+		asked++
+		v, err := s.ledger.Store.Tip() // or a later one is judged against, and then this branch once more
+		if err != nil {
+			return looked, err
+		}
+		var of layout.ItemID
+		if next.Refused, of, err = s.takeOffer(ctx, o); err != nil {
 			return looked, fmt.Errorf("%s: %w", o.Branch, err)
 		}
 		if next.Refused != "" {
-			kept[next.key()] = next
+			now := refusal{Offered: next, Item: of, At: s.ledger.Now()}
+			if now.Against, err = s.against(v, of); err != nil {
+				return looked, err
+			}
+			kept[next.key()] = now
 		} else if o.Remote == "" {
 			_ = gitstore.DropOffer(ctx, root, o) // it was pushed to again: the next look joins that
 		}
 		looked = append(looked, next)
 	}
-	if len(looked) > 0 {
+	if len(looked) > 0 || len(kept) != len(known) {
 		err = writeRefusals(s.ledger, kept)
 	}
-	return looked, err
+	return append(looked, remembered...), err
 }
 
-// takeOffer joins one branch, or says why not.
-func (s *Syncer) takeOffer(ctx context.Context, o gitstore.Offer) (refused string, err error) {
+// same reports whether all that a refusal depends on is as it was.
+func (s *Syncer) same(r refusal) (bool, error) {
+	if age := s.ledger.Now().Sub(r.At); age < 0 || age > judgedFor {
+		return false, nil
+	}
 	v, err := s.ledger.Store.Tip()
 	if err != nil {
+		return false, err
+	}
+	now, err := s.against(v, r.Item)
+	return now == r.Against, err
+}
+
+// against is the digest of what a refusal depends on beside its branch: the program, the tip but for the records of items and
+// batches, and the records of the item, if one is named.
+func (s *Syncer) against(v gitstore.View, item layout.ItemID) (string, error) {
+	entries, err := v.List("")
+	if err != nil {
 		return "", err
+	}
+	records := []string{layout.ItemsDir, layout.BatchesDir, layout.RetiredDir, layout.AnchorsDir, layout.DisposalsDir, path.Dir(layout.ControlsFile)}
+	entries = slices.DeleteFunc(entries, func(e gitstore.Entry) bool { return slices.Contains(records, e.Name) })
+	if item != "" {
+		of, err := v.List(layout.ItemDir(item))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+		entries = append(entries, of...)
+	}
+	sum := sha256.New()
+	fmt.Fprintln(sum, s.ledger.Version)
+	for _, e := range entries {
+		fmt.Fprintln(sum, e.Name, e.Hash)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// takeOffer joins one branch, or says why not, and the item whose records at the tip that depends on, if it does.
+func (s *Syncer) takeOffer(ctx context.Context, o gitstore.Offer) (refused string, of layout.ItemID, err error) {
+	v, err := s.ledger.Store.Tip()
+	if err != nil {
+		return "", "", err
 	}
 	base, err := s.ledger.Store.Base(ctx, v.Commit(), o.Commit)
 	switch {
 	case err != nil:
-		return "", err
+		return "", "", err
 	case base.IsZero():
-		return "its history is unrelated to that of this workspace", nil
+		return "its history is unrelated to that of this workspace", "", nil
 	case base == o.Commit:
-		return "", nil
+		return "", "", nil
 	}
-	if refused, err = s.unlawful(ctx, v.Commit(), base, o.Commit); refused != "" || err != nil {
-		return refused, err
+	if refused, of, err = s.unlawful(ctx, v.Commit(), base, o.Commit); refused != "" || err != nil {
+		return refused, of, err
 	}
 	err = s.readable(ctx, base, o.Commit)
 	if err == nil {
@@ -127,26 +206,27 @@ func (s *Syncer) takeOffer(ctx context.Context, o gitstore.Offer) (refused strin
 	}
 	if err != nil {
 		if fault.Is(err, fault.Refused) || fault.Is(err, fault.Invalid) {
-			return err.Error(), nil
+			return err.Error(), "", nil
 		}
-		return "", err
+		return "", "", err
 	}
-	return "", s.guard.LookAtFew(ctx)
+	return "", "", s.guard.LookAtFew(ctx)
 }
 
-// unlawful says what in the commits that lead to theirs, and not to ours, is to stay out.
-func (s *Syncer) unlawful(ctx context.Context, ours, base, theirs gitstore.Hash) (string, error) {
+// unlawful says what in the commits that lead to theirs, and not to ours, is to stay out; of an item where that is so
+// because of its records now.
+func (s *Syncer) unlawful(ctx context.Context, ours, base, theirs gitstore.Hash) (string, layout.ItemID, error) {
 	commits, err := s.ledger.Store.Beyond(ctx, theirs, ours)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	breaches, _, err := s.guard.Review(ctx, base, ours, commits)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	v, err := s.ledger.Store.At(ours)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	order := make(map[gitstore.Hash]int, len(commits))
 	for i, h := range commits {
@@ -159,12 +239,16 @@ func (s *Syncer) unlawful(ctx context.Context, ours, base, theirs gitstore.Hash)
 		if b.Peaceful {
 			late, err := s.guard.TooLate(v, b)
 			if err != nil {
-				return "", err
+				return "", "", err
 			}
 			if late == "" {
 				continue
 			}
 			b.What = []string{": " + late}
+		}
+		of := layout.ItemID("")
+		if b.Peaceful {
+			of = b.Item
 		}
 		where := "commit " + b.Commit.Hash.String()[:12] + " "
 		if b.Item != "" {
@@ -173,17 +257,17 @@ func (s *Syncer) unlawful(ctx context.Context, ours, base, theirs gitstore.Hash)
 		if b.Peaceful {
 			where = strings.TrimSuffix(where, " ")
 		}
-		return where + ledger.Printable(ledger.OneLine(strings.Join(b.What, "; "), 500)), nil
+		return where + ledger.Printable(ledger.OneLine(strings.Join(b.What, "; "), 500)), of, nil
 	}
 	found, err := audit.New(s.ledger, s.guard).Condemned(ctx, commits)
 	if err != nil || len(found) == 0 {
-		return "", err
+		return "", "", err
 	}
 	where := "commit " + found[0].Commit[:12] + " "
 	if found[0].Item != "" {
 		where += "of item " + found[0].Item.Short() + " "
 	}
-	return ledger.Printable(ledger.OneLine(where+"would be told of by every audit: "+found[0].Text, 600)), nil
+	return ledger.Printable(ledger.OneLine(where+"would be told of by every audit: "+found[0].Text, 600)), "", nil
 }
 
 // sound refuses settings that cannot be used once a branch is joined: those of the branch, or lines that
@@ -198,7 +282,7 @@ func (s *Syncer) sound(ctx context.Context, tip, to gitstore.Hash) error {
 		}
 		return err
 	}
-	mistakes, _, err := settings.CheckPushed(ctx, s.ledger.Root, tip.String(), to.String(), steps.Builtins(), s.ledger.Now())
+	mistakes, _, err := s.pushed.Check(ctx, tip.String(), to.String(), s.ledger.Now())
 	if err != nil || len(mistakes) == 0 {
 		return err
 	}
@@ -239,17 +323,17 @@ func (s *Syncer) dropRemote(ctx context.Context, remote string, looked []Offered
 	}
 }
 
-func readRefusals(root string) map[string]Offered {
-	var all map[string]Offered
+func readRefusals(root string) map[string]refusal {
+	var all map[string]refusal
 	data, err := os.ReadFile(root + "/" + refusals)
 	if err != nil || json.Unmarshal(data, &all) != nil {
-		return map[string]Offered{} // they are looked at again
+		return map[string]refusal{} // they are looked at again
 	}
 	return all
 }
 
 // writeRefusals is not synced: an older one costs a look.
-func writeRefusals(l *ledger.Ledger, all map[string]Offered) error {
+func writeRefusals(l *ledger.Ledger, all map[string]refusal) error {
 	data, err := json.Marshal(all)
 	if err != nil {
 		return err

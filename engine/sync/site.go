@@ -12,6 +12,7 @@ import (
 	"bagpipe/engine/gitstore"
 	"bagpipe/engine/guard"
 	"bagpipe/engine/ledger"
+	"bagpipe/engine/settings"
 	"bagpipe/layout"
 )
 
@@ -19,7 +20,8 @@ import (
 type Syncer struct {
 	ledger *ledger.Ledger
 	guard  *guard.Guard
-	atOnce int // branches that one call of TakeOffers looks at
+	atOnce int              // branches that one call of TakeOffers looks at
+	pushed *settings.Pushed // of the call of TakeOffers that goes on
 }
 
 // New makes a Syncer.

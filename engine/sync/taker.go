@@ -23,6 +23,8 @@ const (
 	takerLook = 50 * time.Millisecond
 	// takerRest is how often it looks at all of them, such as those that it did not see come.
 	takerRest = time.Second
+	// takerShare bounds the part of its time that an engine looks at branches of which it has seen none come.
+	takerShare = 10
 	// takerPatience is how long a hook waits for an engine that does not come to any branch; and six times that for
 	// one which is at others.
 	takerPatience = 10 * time.Second
@@ -36,15 +38,21 @@ func (s *Syncer) KeepTaking(ctx context.Context, tell func([]Offered, error)) {
 	tick := time.NewTicker(takerLook)
 	defer tick.Stop()
 	var seen, rested time.Time
+	var took time.Duration // by the last look
 	for {
-		rests := time.Since(rested) >= takerRest
+		rests := time.Since(rested) >= max(takerRest, takerShare*took)
 		if rests {
 			rested = time.Now()
 			_, _ = lock.TryLock() // while another has it, both take; without any the hooks do
 		}
 		if at := gitstore.OffersAt(s.ledger.Root); !at.IsZero() && (rests || !at.Equal(seen)) {
 			seen = at
-			if looked, err := s.TakeOffers(ctx, false); ctx.Err() == nil && (len(looked) > 0 || err != nil) {
+			begin := time.Now()
+			looked, err := s.TakeOffers(ctx, false)
+			if took = time.Since(begin); len(looked) > 0 {
+				took = 0 // there may be more
+			}
+			if ctx.Err() == nil && (len(looked) > 0 || err != nil) {
 				tell(looked, err)
 			}
 		}
