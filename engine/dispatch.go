@@ -50,6 +50,10 @@ func (r *run) dispatch(ctx, performing context.Context) {
 		}
 		now := r.e.Ledger.Now()
 		entry, ok, limited := r.e.Index.Loaded().Take(now, may)
+		if ok && attempt.AwaitsBytes(r.e.Attempt, entry) {
+			r.stalls.add(entry)
+			continue
+		}
 		offered := ok && lent[entry.ID()] && r.o.Workers != nil // whom it is for is asked then
 		aimed := ok && !offered && r.aimed(entry)
 		if aimed && r.o.Workers == nil { // the engine that has the workers gives it to one
@@ -206,7 +210,7 @@ func (r *run) defersLong(now time.Time) bool {
 	return since != nil && now.Sub(*since) > waitForRetry
 }
 
-// stalls are steps that met an error. They are kept out of the queue: for the rest of a run that
+// stalls are steps that met an error, or wait for the item's bytes. They are kept out of the queue: for the rest of a run that
 // is not watching, else until they are given back.
 type stalls struct {
 	mu      sync.Mutex // guards entries

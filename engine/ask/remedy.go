@@ -52,6 +52,9 @@ func (re *Reasons) remedy(it *queue.Item, run *queue.Run, i int, now time.Time, 
 	case "manual":
 		return at(fault.Complete)
 	case "retry":
+		if folder.SaysAbsent(run.Steps[i].Message) {
+			return Remedy{Verb: fault.GetPayload, Item: it.ID}
+		}
 		return at(fault.Retry)
 	case control.DisabledCode:
 		return Remedy{Verb: fault.Enable, Run: run.Plan.Name, Step: step}

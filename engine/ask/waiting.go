@@ -151,6 +151,9 @@ func (re *Reasons) placed(w *Waiting, it *queue.Item, run *queue.Run, i int, now
 	if run.Plan.Steps[i].External && !p.Taken {
 		w.Why, w.Remedy = strings.TrimSuffix(w.Why, ", and next")+"; waits for a program that asks for it", Remedy{}
 	}
+	if said := run.Steps[i].Message; folder.AwaitsBytes(said, re.ledger.Path(layout.ItemDir(it.ID))) {
+		w.Why, w.Remedy = "waits: "+said[strings.Index(said, folder.NotHere):], Remedy{Verb: fault.GetPayload, Item: it.ID}
+	}
 	for _, cold := range re.activity.coldSteps() {
 		if strings.Contains(cold, run.Plan.Name+"/"+string(w.Step)) {
 			w.Why += "; " + cold

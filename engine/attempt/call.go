@@ -59,7 +59,14 @@ func bytesHere(r rooms, id layout.ItemID) error {
 	if r.ledger.Site.Mine(from) || r.folder.HasBytes(id) {
 		return nil
 	}
-	return &steps.Later{Reason: fmt.Sprintf("%s; copy %s from site %s, but for its records", folder.NotHere, layout.ItemDir(id), from)}
+	return &steps.Later{Reason: fmt.Sprintf("%s, but at site %s", folder.NotHere, from)}
+}
+
+// AwaitsBytes reports whether a step was put off for the item's bytes, and still would be: to claim it again each time that it is
+// due would say nothing new, two commits a minute.
+func AwaitsBytes(a *Attempts, entry queue.Entry) bool {
+	run := entry.Item.Run(entry.Run)
+	return run != nil && folder.AwaitsBytes(run.Steps[entry.N].Message, a.ledger.Path(layout.ItemDir(entry.Item.ID)))
 }
 
 // prepare makes the scratch folder, unless the robot is bare, or seldom needs it and makes it then,

@@ -149,11 +149,18 @@ func (fo *Folders) HasVersionDir(item layout.ItemID, n int) bool {
 }
 
 // HasBytes reports whether an item's folder holds what was dropped, or what became of it.
-func (fo *Folders) HasBytes(item layout.ItemID) bool {
-	for _, dir := range []string{layout.ContentDir, layout.SourceDir} {
-		if _, err := os.Lstat(filepath.Join(fo.path(layout.ItemDir(item)), dir)); err == nil {
+func (fo *Folders) HasBytes(item layout.ItemID) bool { return hasBytes(fo.path(layout.ItemDir(item))) }
+
+func hasBytes(dir string) bool {
+	for _, part := range []string{layout.ContentDir, layout.SourceDir} {
+		if _, err := os.Lstat(filepath.Join(dir, part)); err == nil {
 			return true
 		}
 	}
 	return false
+}
+
+// AwaitsBytes reports whether a step with that message, of an item with that folder, waits for bytes that are at another site.
+func AwaitsBytes(message, dir string) bool {
+	return strings.Contains(message, NotHere) && !hasBytes(dir)
 }
