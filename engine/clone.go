@@ -36,7 +36,7 @@ func Clone(ctx context.Context, url, dir string, site layout.Name, o Options) (e
 		return fmt.Errorf("%s is there already", dir)
 	}
 	begun := func(_, git string) error { return gitstore.ConfigureClone(ctx, git) } // halfCloned knows it from its first moment
-	if err := restore(ctx, url, dir, o, begun); err != nil {
+	if err := restore(ctx, "clone", url, dir, o, begun); err != nil {
 		return err
 	}
 	defer func() {

@@ -34,7 +34,7 @@ func SiteIsRestored(root string) error { return layout.RemoveIfThere(filepath.Jo
 // copy, before or after. Where the caller makes it the site place afterwards, BecomesSite knows
 // until SiteIsRestored.
 func Restore(ctx context.Context, history, dir string, place layout.Name, o Options) error {
-	return restore(ctx, history, dir, o, func(root, git string) error {
+	return restore(ctx, "restore", history, dir, o, func(root, git string) error {
 		if place == "" {
 			return nil
 		}
@@ -42,8 +42,8 @@ func Restore(ctx context.Context, history, dir string, place layout.Name, o Opti
 	})
 }
 
-// restore is Restore; first is done to the repository git before it gets its name in root.
-func restore(ctx context.Context, history, dir string, o Options, first func(root, git string) error) error {
+// restore is Restore; first is done to the repository git before it gets its name in root. Errors begin with what is done.
+func restore(ctx context.Context, what, history, dir string, o Options, first func(root, git string) error) error {
 	root, err := filepath.Abs(dir)
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func restore(ctx context.Context, history, dir string, o Options, first func(roo
 		if made {
 			os.Remove(root) // nothing is left of a restore that was refused
 		}
-		return fmt.Errorf("restore %s: %w", root, err)
+		return fmt.Errorf("%s %s: %w", what, root, err)
 	}
 	return nil
 }

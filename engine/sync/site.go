@@ -68,12 +68,16 @@ func (s *Syncer) Name(ctx context.Context, name layout.Name) error {
 
 // Restored gives the workspace the name of a site whose history it was restored from. What the
 // site had pushed since the backup was made is fetched first; alone says that there is no
-// remote, and that no other copy of the history has more.
-func (s *Syncer) Restored(ctx context.Context, name layout.Name, alone bool) error {
-	l := s.ledger
-	if l.Site.Name != "" {
-		return s.Name(ctx, name)
+// remote, and that no other copy of the history has more. did is false where it is that site already.
+func (s *Syncer) Restored(ctx context.Context, name layout.Name, alone bool) (did bool, err error) {
+	if s.ledger.Site.Name != "" {
+		return false, s.Name(ctx, name)
 	}
+	return true, s.restore(ctx, name, alone)
+}
+
+func (s *Syncer) restore(ctx context.Context, name layout.Name, alone bool) error {
+	l := s.ledger
 	remotes, err := gitstore.Remotes(ctx, l.Root)
 	if err != nil {
 		return err

@@ -77,7 +77,8 @@ func (c *Restore) takePlace(ctx context.Context, name layout.Name, options Optio
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(sync.New(e.Ledger, e.Guard).Restored(ctx, name, c.Alone), e.Close()); err != nil {
+	_, err = sync.New(e.Ledger, e.Guard).Restored(ctx, name, c.Alone)
+	if err := errors.Join(err, e.Close()); err != nil {
 		return err
 	}
 	return engine.SiteIsRestored(root)

@@ -49,7 +49,12 @@ func (c *Site) Run(ctx context.Context, on *screen.Screen, open Open) error {
 			return screen.WrongUse("NAME: " + err.Error())
 		}
 		if c.Restored {
-			return told(sync.New(e.Ledger, e.Guard).Restored(ctx, name, c.Alone), on, "%s: restored", name)
+			did, err := sync.New(e.Ledger, e.Guard).Restored(ctx, name, c.Alone)
+			if err == nil && !did {
+				on.Talk("this workspace is %s already", name)
+				return nil
+			}
+			return told(err, on, "%s: restored", name)
 		}
 		return told(sync.New(e.Ledger, e.Guard).Name(ctx, name), on, "this workspace is %s", name)
 	})
