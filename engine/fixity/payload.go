@@ -15,6 +15,7 @@ import (
 	"bagpipe/engine/fault"
 	"bagpipe/engine/folder"
 	"bagpipe/engine/inbox"
+	"bagpipe/engine/state"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
 )
@@ -35,10 +36,12 @@ type Payload struct {
 	Label      string        `json:"label"`
 	Missing    []string      `json:"missing"` // Source, Content
 	Bytes      int64         `json:"bytes"`   // of them
+	// Twin reports whether the bytes that are here are those of another version of the number, made at this site.
+	Twin bool `json:"twin"`
 }
 
-// PayloadOf tells of one item. It looks for names, and reads no bytes.
-func PayloadOf(c *Checks, id layout.ItemID) (Payload, error) {
+// PayloadOf tells of one item. It looks for names, and reads no bytes but where two sites made a version each.
+func PayloadOf(ctx context.Context, c *Checks, id layout.ItemID) (Payload, error) {
 	v, err := c.ledger.Store.Tip()
 	if err != nil {
 		return Payload{}, err
@@ -47,16 +50,28 @@ func PayloadOf(c *Checks, id layout.ItemID) (Payload, error) {
 	if err != nil {
 		return Payload{}, err
 	}
-	return payload(c, r)
+	return payload(ctx, c, r)
 }
 
-func payload(c *Checks, r *record) (Payload, error) {
+func payload(ctx context.Context, c *Checks, r *record) (Payload, error) {
 	m := r.Manifest
 	p := Payload{Item: m.Item, Collection: m.Collection, Label: m.Label, Missing: []string{}}
 	if m.Source.Place != nil || m.Source.Bare() {
 		return p, nil
 	}
 	_, noSource := c.dropped(m)
+	if m.Version > 1 && twins(r.Execution) {
+		var err error
+		if p.Twin, err = c.isTwin(ctx, r); p.Twin || err != nil {
+			if noSource == nil {
+				p.Missing, p.Bytes = append(p.Missing, Source), m.Source.Bytes
+			}
+			if r.inventory != nil && (r.unpacked() || noSource != nil) {
+				p.Missing, p.Bytes = append(p.Missing, Content), p.Bytes+r.inventory.Bytes()
+			}
+			return p, err
+		}
+	}
 	_, noObject := c.object(m)
 	if noObject == nil && r.inventory != nil { // source/ may be there, and content/ not
 		_, noObject = os.Lstat(filepath.Join(c.ledger.Path(layout.ItemDir(m.Item)), layout.ContentDir))
@@ -73,6 +88,43 @@ func payload(c *Checks, r *record) (Payload, error) {
 		p.Missing, p.Bytes = append(p.Missing, Content), p.Bytes+r.inventory.Bytes()
 	}
 	return p, nil
+}
+
+// twins reports whether two sites each took in a version of one number: its workflow was begun twice.
+func twins(x *state.Execution) bool {
+	for _, w := range x.Workflows {
+		for _, s := range w.Steps {
+			begun := map[layout.Name]bool{}
+			for _, a := range s.Attempts {
+				if a.Claimed.IsZero() && a.Runner != "" && a.State == state.Completed {
+					begun[state.SiteOf(a.Runner)] = true
+				}
+			}
+			if len(begun) > 1 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isTwin reports whether what is here of the item, which is read, is not what was dropped of the version in force, nor its object.
+func (c *Checks) isTwin(ctx context.Context, r *record) (bool, error) {
+	source, err := c.dropped(r.Manifest)
+	if err == nil {
+		sum, err := inbox.Digest(ctx, source)
+		return sum.Digest != r.Manifest.Source.Digest, err
+	}
+	content := filepath.Join(c.ledger.Path(layout.ItemDir(r.Manifest.Item)), layout.ContentDir)
+	if !isThere(content) || r.inventory == nil {
+		return false, nil
+	}
+	_, _, err = compare(ctx, content, r.inventory, nil)
+	var wrong damage
+	if errors.As(err, &wrong) {
+		return true, nil
+	}
+	return false, err
 }
 
 // unpacked reports whether the object is another than what was dropped.
@@ -102,9 +154,12 @@ func PayloadGet(ctx context.Context, c *Checks, id layout.ItemID, from string) (
 	if err != nil {
 		return out, err
 	}
-	p, err := payload(c, r)
+	p, err := payload(ctx, c, r)
 	if err != nil || len(p.Missing) == 0 {
 		return out, err
+	}
+	if p.Twin { // they may be nowhere else
+		return out, fault.New(fault.Refused, fmt.Sprintf("item %s: the %s of another version %d, which this site made, is in the place of what is to come", id.Short(), p.Missing[0], r.Manifest.Version), fault.Remedy{Verb: fault.AddVersion, Item: id})
 	}
 	dir := c.ledger.Path(layout.ItemDir(id))
 	scratch := filepath.Join(dir, payloadScratch)

@@ -112,7 +112,7 @@ func (c *auditWords) payload(ctx context.Context, on *screen.Screen, e *engine.E
 		return err
 	}
 	for _, id := range append(ids, retired...) {
-		p, err := fixity.PayloadOf(e.Fixity, id)
+		p, err := fixity.PayloadOf(ctx, e.Fixity, id)
 		if err != nil {
 			continue // told of as a record
 		}

@@ -64,7 +64,7 @@ func (c *payloadStatus) Run(ctx context.Context, on *screen.Screen, open Open) e
 	return open.with(ctx, func(e *engine.Engine) error {
 		all := []fixity.Payload{}
 		err := c.each(ctx, e, func(id layout.ItemID) error {
-			p, err := fixity.PayloadOf(e.Fixity, id)
+			p, err := fixity.PayloadOf(ctx, e.Fixity, id)
 			if err == nil && len(p.Missing) > 0 {
 				all = append(all, p)
 			}
@@ -74,7 +74,11 @@ func (c *payloadStatus) Run(ctx context.Context, on *screen.Screen, open Open) e
 			return errors.Join(err, on.JSON(all))
 		}
 		for _, p := range all {
-			fmt.Fprintf(on.Out, "%s  %s/%s: %s is not here, %s\n", p.Item.Short(), p.Collection, p.Label, strings.Join(p.Missing, ", "), screen.Count(p.Bytes, "byte"))
+			here := ""
+			if p.Twin {
+				here = "; what is here is of another version of the number, made at this site"
+			}
+			fmt.Fprintf(on.Out, "%s  %s/%s: %s is not here, %s%s\n", p.Item.Short(), p.Collection, p.Label, strings.Join(p.Missing, ", "), screen.Count(p.Bytes, "byte"), here)
 		}
 		if err == nil && len(all) == 0 {
 			on.Talk("the bytes of all items are here")
