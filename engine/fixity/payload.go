@@ -62,7 +62,7 @@ func payload(ctx context.Context, c *Checks, r *record) (Payload, error) {
 	_, noSource := c.dropped(m)
 	if m.Version > 1 && twins(r.Execution) {
 		var err error
-		if p.Twin, err = c.isTwin(ctx, r); p.Twin || err != nil {
+		if p.Twin, err = isTwin(ctx, c, r); p.Twin || err != nil {
 			if noSource == nil {
 				p.Missing, p.Bytes = append(p.Missing, Source), m.Source.Bytes
 			}
@@ -109,7 +109,7 @@ func twins(x *state.Execution) bool {
 }
 
 // isTwin reports whether what is here of the item, which is read, is not what was dropped of the version in force, nor its object.
-func (c *Checks) isTwin(ctx context.Context, r *record) (bool, error) {
+func isTwin(ctx context.Context, c *Checks, r *record) (bool, error) {
 	source, err := c.dropped(r.Manifest)
 	if err == nil {
 		sum, err := inbox.Digest(ctx, source)
