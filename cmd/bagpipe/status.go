@@ -16,6 +16,7 @@ import (
 	"bagpipe/engine/catalog"
 	"bagpipe/engine/delivery"
 	"bagpipe/engine/fault"
+	"bagpipe/engine/guard"
 	"bagpipe/engine/inbox"
 	"bagpipe/engine/schedule"
 	"bagpipe/engine/state"
@@ -106,7 +107,7 @@ func besidesOf(ctx context.Context, e *engine.Engine) (b besides, err error) {
 	if err != nil {
 		return b, err
 	}
-	out, err := e.Guard.StayOut()
+	out, err := guard.StayOut(e.Guard)
 	if err != nil {
 		return b, err
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"bagpipe/engine/fault"
@@ -99,6 +100,81 @@ func holdReady(ctx context.Context, k *Keeper, b book) error {
 		return err
 	}
 	k.rules = b.digest
+	return nil
+}
+
+// sendAll sends what is ready, and takes back what is due.
+func (k *Keeper) sendAll(ctx context.Context, b book, patience time.Duration, told func(Told)) error {
+	due := map[layout.Name][]layout.ItemID{}
+	for _, id := range slices.Sorted(maps.Keys(k.open)) {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if !k.open[id] {
+			continue
+		}
+		stays := false
+		o, kept, err := sendable(k, id)
+		if err != nil {
+			return err
+		}
+		if stays = kept && o != nil; o != nil {
+			for to, d := range o.delivery.Targets {
+				if actAt(k, id, to, d, kept) != nil {
+					due[to] = append(due[to], id)
+				}
+				stays = stays && (d.State == layout.DeliveryReady || !goesOn(d))
+			}
+		}
+		k.open[id] = !stays
+	}
+	var turn sync.Mutex // held while told is called
+	tell := func(t Told) {
+		turn.Lock()
+		defer turn.Unlock()
+		told(t)
+	}
+	return k.senders.send(ctx, due, patience, func(ctx context.Context, id layout.ItemID, to layout.Name) error {
+		o, kept, err := sendable(k, id)
+		if err != nil || o == nil || o.delivery.Targets[to] == nil {
+			return err
+		}
+		act := actAt(k, id, to, o.delivery.Targets[to], kept) // as both stand by now
+		if act == nil {
+			return nil
+		}
+		return act(ctx, b, tell)
+	})
+}
+
+// Wait waits for what passes have left to itself.
+func (k *Keeper) Wait() { k.senders.all.Wait() }
+
+// sendable reads an item, and whether something keeps it from being sent; nil: it is gone, or cannot be read, of which others tell.
+func sendable(k *Keeper, id layout.ItemID) (o *object, kept bool, err error) {
+	v, rec, err := k.ledger.ReadTip(id, "")
+	if err != nil {
+		return nil, false, nil
+	}
+	o, err = readObject(v, id)
+	return o, state.Unsettled(rec.Execution, k.ledger.Now()) != "", err
+}
+
+// actAt is what is due of an item at a target; nil: nothing.
+func actAt(k *Keeper, id layout.ItemID, to layout.Name, d *layout.Delivery, kept bool) func(ctx context.Context, b book, told func(Told)) error {
+	due := !d.After.After(k.ledger.Now()) || markedSince(k, to, d)
+	switch {
+	case leftBack(k, d) || toTakeBack(d) && due:
+		return func(ctx context.Context, b book, _ func(Told)) error {
+			return k.withdrawOne(ctx, b, id, to, &Republished{}, k.ledger.Warn)
+		}
+	case d.State == layout.DeliverySending && !k.ledger.Seat.MayBeAlive(d.Engine):
+		return func(ctx context.Context, b book, told func(Told)) error {
+			return errors.Join(takeUp(ctx, k, b, id, to), k.send(ctx, b, id, to, told))
+		}
+	case d.State == layout.DeliveryReady && due && !kept:
+		return func(ctx context.Context, b book, told func(Told)) error { return k.send(ctx, b, id, to, told) }
+	}
 	return nil
 }
 
