@@ -105,7 +105,7 @@ func (s *scan) finish(ctx context.Context) error {
 	for _, n := range s.now {
 		for i := range n.all() {
 			if e := &n.all()[i]; e.item != "" && e.isThere() && e.verdict.isObject() {
-				s.fresh = append(s.fresh, object{path: join(n.path, e.name), in: n, name: e.name, item: e.item})
+				s.fresh = append(s.fresh, object{path: join(n.path, e.name), in: n, name: e.name, item: e.item, told: toldOf(e, nil)})
 			}
 		}
 	}

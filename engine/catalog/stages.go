@@ -157,7 +157,7 @@ func (s *scan) visitFree(ctx context.Context, n *node, rules string, due, again 
 		if !e.verdict.isObject() { // it keeps its item: a rule may be wrong for a while
 			continue
 		}
-		o := object{path: path, in: n, name: e.name, item: e.item, workflow: said[e.name].workflow}
+		o := object{path: path, in: n, name: e.name, item: e.item, workflow: said[e.name].workflow, told: toldOf(e, nil)}
 		if e.item == "" && n.state != Present && !e.fresh { // it may not be there
 			continue
 		}
@@ -213,9 +213,9 @@ func (s *scan) rulesIn(n *node, above string) string {
 	return hexOf(h.Sum(nil)[:8])
 }
 
-// toldOf is what the rules said of a file, as it was when it was listed; nil: not all is known.
+// toldOf is a file as it was listed, with what the rules said of it; nil: not all of that is known.
 func toldOf(e *entry, whole *recognise.Outcome) *intake.Told {
-	if whole == nil || e.kind != file {
+	if e.kind != file {
 		return nil
 	}
 	return &intake.Told{Outcome: whole, Size: e.size, Inode: e.inode, Modified: e.mtime}

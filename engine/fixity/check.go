@@ -131,11 +131,11 @@ func (c *Checks) look(ctx context.Context, id layout.ItemID, w view) (Result, er
 // notInPlace tells of an object that stays in a catalog, and is not in its place, what a look found: its catalog's root
 // is away, or, as a sweep of catalogs is told, the object is gone. What a scan found gone no sweep of catalogs looks at.
 func notInPlace(c *Checks, m layout.Manifest, w view, found *layout.FixityCheck) {
-	path, _, err := c.folder.PlaceOf(m)
-	if err != nil || path == "" {
+	path, err := c.folder.Found(m)
+	if path == "" {
 		return // it was taken in, or its catalog was removed
 	}
-	if _, err := os.Lstat(path); err == nil {
+	if err == nil {
 		return // it has no inventory
 	}
 	gone := c.folder.PlaceGone(m)

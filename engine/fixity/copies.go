@@ -130,6 +130,9 @@ func (r *record) bag(version int) (dir string, err error) {
 // object is where the item's object stands; fs.ErrNotExist where it does not. None is empty.
 func (c *Checks) object(m layout.Manifest) (string, error) {
 	dir, err := c.folder.ObjectOf(m)
+	if err == nil && m.Source.Place != nil {
+		_, err = c.folder.Found(m)
+	}
 	if err != nil {
 		return dir, err
 	}
@@ -147,11 +150,7 @@ func (c *Checks) object(m layout.Manifest) (string, error) {
 // dropped is what was dropped, as it lies in source/.
 func (c *Checks) dropped(m layout.Manifest) (string, error) {
 	if m.Source.Place != nil {
-		place, _, err := c.folder.PlaceOf(m)
-		if err == nil {
-			_, err = os.Lstat(place)
-		}
-		return place, err
+		return c.folder.Found(m)
 	}
 	name, err := layout.DecodePath(m.Source.Name)
 	if err != nil {

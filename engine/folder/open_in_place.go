@@ -2,12 +2,14 @@ package folder
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
 	"bagpipe/engine/fault"
 	"bagpipe/layout"
+	"bagpipe/layout/disk"
 )
 
 // InPlace reports whether what an item is stands in its catalog: no step made a content of its own.
@@ -19,11 +21,11 @@ func (fo *Folders) InPlace(m layout.Manifest) bool {
 	return err != nil
 }
 
-// OpenInPlace opens a file of an object in place by the path that its inventory has; no link leads
-// out of the object. It is a fault, and says why, where the object is away, gone or has changed
+// OpenInPlace opens a file of an object in place by the path that its inventory has; no link below
+// the catalog's root is followed. It is a fault, and says why, where the object is away, gone or has changed
 // since it was catalogued, and where it is packed. The caller closes the file.
 func (fo *Folders) OpenInPlace(ctx context.Context, m layout.Manifest, name string) (*os.File, error) {
-	path, _, err := fo.PlaceOf(m)
+	at, _, err := fo.rootOf(m)
 	if err != nil {
 		return nil, err
 	}
@@ -34,17 +36,24 @@ func (fo *Folders) OpenInPlace(ctx context.Context, m layout.Manifest, name stri
 	if why != "" {
 		return nil, fo.NotAsCatalogued(m, why)
 	}
-	object, err := os.Lstat(path)
+	object, err := disk.OpenBeneath(at.root, at.rel, os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
-	if object.IsDir() {
-		return openBelow(path, name)
+	info, err := object.Stat()
+	if err == nil && !info.IsDir() && m.Source.Kind == "file" {
+		return object, nil // whatever its inventory calls it
 	}
-	if m.Source.Kind != "file" {
+	if err = errors.Join(err, object.Close()); err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
 		return nil, fault.New(fault.Refused, Packed(m)+": its files are not sent one by one")
 	}
-	return openBelow(filepath.Dir(path), filepath.Base(path)) // whatever its inventory calls it
+	if !filepath.IsLocal(name) {
+		return nil, fault.New(fault.Refused, fmt.Sprintf("%q is no file of the object", name))
+	}
+	return disk.OpenBeneath(at.root, filepath.Join(at.rel, name), os.O_RDONLY)
 }
 
 // Packed says that an object in place is packed.
@@ -69,13 +78,4 @@ func (fo *Folders) WhyNotThere(m layout.Manifest) string {
 		return ", as the catalog is away: " + why
 	}
 	return "; a moment ago its catalog was away"
-}
-
-func openBelow(dir, name string) (*os.File, error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	return root.Open(filepath.FromSlash(name))
 }

@@ -26,7 +26,9 @@ import (
 // The rules are: an object of a catalog stays where it is, and nothing is written there. Its
 // item's record holds the stamp that it had when it was digested. A step begins only while the
 // object has that stamp, and its end counts only if the object has it still. A packed object is
-// opened beside the step's scratch folder, and that is removed with the attempt.
+// opened beside the step's scratch folder, and that is removed with the attempt. No link below the root is followed; a robot
+// goes by the path, and would follow one that a folder above the object is swapped for while it runs: where that is so at its
+// end, the end does not count, and where it is no more, what was inventoried is told by its digest alone.
 
 // Roots gives the root of a catalog, and whether size and modification time alone are compared
 // there; "" where there is no such catalog.
@@ -34,25 +36,51 @@ type Roots func(catalog layout.Name) (root string, trusting bool)
 
 // PlaceOf is where the object of an item stays that was not taken in; "" where it was.
 func (fo *Folders) PlaceOf(m layout.Manifest) (path string, trusting bool, err error) {
+	at, trusting, err := fo.rootOf(m)
+	if err != nil || at == (below{}) {
+		return "", false, err
+	}
+	return filepath.Join(at.root, at.rel), trusting, nil
+}
+
+// below is a path below a catalog's root.
+type below struct{ root, rel string }
+
+func (fo *Folders) rootOf(m layout.Manifest) (at below, trusting bool, err error) {
 	p := m.Source.Place
 	if p == nil {
-		return "", false, nil
+		return at, false, nil
 	}
 	rel, err := layout.DecodePath(p.Path)
 	if err == nil {
 		_, err = layout.ParseRelPath(rel)
 	}
 	if err != nil {
-		return "", false, fmt.Errorf("the place in %s: %w", layout.ManifestJSON, err)
+		return at, false, fmt.Errorf("the place in %s: %w", layout.ManifestJSON, err)
 	}
 	root, trusting := "", false
 	if fo.Roots != nil {
 		root, trusting = fo.Roots(p.Catalog)
 	}
 	if root == "" {
-		return "", false, fault.New(fault.NotFound, fmt.Sprintf("the object stays in catalog %s%s", p.Catalog, noCatalog))
+		return at, false, fault.New(fault.NotFound, fmt.Sprintf("the object stays in catalog %s%s", p.Catalog, noCatalog))
 	}
-	return filepath.Join(root, rel), trusting, nil
+	return below{root, rel}, trusting, nil
+}
+
+// Found is PlaceOf of an object that is there; fs.ErrNotExist: it is not, or a link below the root is on the way to it.
+func (fo *Folders) Found(m layout.Manifest) (path string, err error) {
+	at, _, err := fo.rootOf(m)
+	if err != nil || at == (below{}) {
+		return "", err
+	}
+	held, err := disk.Hold(at.root, at.rel)
+	if err != nil {
+		return held.Real, err
+	}
+	defer held.Release()
+	_, err = os.Lstat(held.Path())
+	return held.Real, held.Named(err)
 }
 
 // ObjectOf is where an item's object stands: in its place, or in the item's folder.
@@ -70,11 +98,16 @@ const NotThere = "is not there"
 // PlaceChanged says how an object in place is not what its item's record says; "" where it is,
 // and where the item was taken in.
 func (fo *Folders) PlaceChanged(ctx context.Context, m layout.Manifest) (why string, err error) {
-	path, trusting, err := fo.PlaceOf(m)
-	if err != nil || path == "" {
+	at, trusting, err := fo.rootOf(m)
+	if err != nil || at == (below{}) {
 		return "", err
 	}
-	stamp, err := StampPlace(ctx, path, trusting)
+	stamp := ""
+	held, err := disk.Hold(at.root, at.rel)
+	if err == nil {
+		stamp, err = StampPlace(ctx, held.Path(), trusting)
+		held.Release()
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return NotThere, nil
 	}
@@ -84,7 +117,7 @@ func (fo *Folders) PlaceChanged(ctx context.Context, m layout.Manifest) (why str
 	if err == nil && stamp != m.Source.Place.Stamp {
 		why = "has changed since it was catalogued"
 	}
-	return why, err
+	return why, held.Named(err)
 }
 
 // The ways in which the failure of a step begins or goes on whose object is gone from its place.
@@ -96,14 +129,11 @@ const (
 // PlaceGone says that an object is not in its place any more, though the root of its catalog is not away;
 // "" where that is not so.
 func (fo *Folders) PlaceGone(m layout.Manifest) string {
-	path, _, err := fo.PlaceOf(m)
+	path, err := fo.Found(m)
 	if fault.Is(err, fault.NotFound) {
 		return err.Error()
 	}
-	if err != nil || path == "" {
-		return ""
-	}
-	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+	if path == "" || !errors.Is(err, fs.ErrNotExist) {
 		return ""
 	}
 	if fo.Away(m.Source.Place.Catalog) != "" {
@@ -225,7 +255,10 @@ type Opened struct {
 
 // OpenPlace lets a step see an object in place: packed, it is unpacked beside scratch.
 func (fo *Folders) OpenPlace(ctx context.Context, m layout.Manifest, scratch string, limits archive.Limits) (o Opened, err error) {
-	o.Place, _, err = fo.PlaceOf(m)
+	at, _, err := fo.rootOf(m)
+	if at != (below{}) {
+		o.Place = filepath.Join(at.root, at.rel)
+	}
 	if err != nil || o.Place == "" || scratch == "" {
 		o.Source, o.Content = "", o.Place
 		return o, err
@@ -244,18 +277,23 @@ func (fo *Folders) OpenPlace(ctx context.Context, m layout.Manifest, scratch str
 	if err := os.Symlink(o.Place, filepath.Join(o.Source, filepath.Base(o.Place))); err != nil {
 		return o, err
 	}
-	if info, err := os.Lstat(o.Place); isMade || err != nil || !info.Mode().IsRegular() {
+	held, err := disk.Hold(at.root, at.rel)
+	if err != nil {
 		return o, err
 	}
-	if format, err := archive.Sniff(o.Place); err != nil || format == archive.None {
-		return o, err
+	defer held.Release()
+	if info, err := os.Lstat(held.Path()); isMade || err != nil || !info.Mode().IsRegular() {
+		return o, held.Named(err)
+	}
+	if format, err := archive.Sniff(held.Path()); err != nil || format == archive.None {
+		return o, held.Named(err)
 	}
 	o.Content = filepath.Join(o.dir, layout.ContentDir)
 	if err := os.Mkdir(o.Content, 0o700); err != nil {
 		return o, err
 	}
-	_, err = archive.Extract(ctx, o.Place, o.Content, archive.ExtractOptions{Limits: limits})
-	return o, err
+	_, err = archive.Extract(ctx, held.Path(), o.Content, archive.ExtractOptions{Limits: limits})
+	return o, held.Named(err)
 }
 
 // NotCatalogued says that the object in place, which has the inventory v, is not the one that was catalogued, though its stamp is

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 
 	"bagpipe/engine/fault"
@@ -25,7 +26,7 @@ import (
 
 // The rules are: an object in place becomes an item under an identifier that its catalog has
 // committed before, so that registering it again after a crash changes nothing. Its digest is
-// taken between two equal stamps. It becomes the next version of its item when its digest
+// taken between two equal stamps, of a file by that which it had when it was listed, and by no link below the root. It becomes the next version of its item when its digest
 // differs; a version does not wait for the one before, whose bytes are gone, but for a robot
 // that is at work on it.
 
@@ -41,13 +42,13 @@ type InPlace struct {
 	Same    bool              // it is as it was catalogued: it is read only where its item says otherwise
 	Carried bool              // it lies here now, and cannot be looked into
 	Seen    *recognise.Survey // by which the object was recognised; nil: none
-	Told    *Told             // what it recognised; nil: that is not known
+	Told    *Told             // how it was listed; nil: it is a folder
 }
 
 // Told is what the rules said of an object, a file, while it was this large, had this inode, and was
 // modified so many nanoseconds after 1970.
 type Told struct {
-	Outcome  *recognise.Outcome // whole
+	Outcome  *recognise.Outcome // whole; nil: that is not known
 	Size     int64
 	Inode    uint64
 	Modified int64
@@ -90,43 +91,46 @@ func (in *Intake) RegisterInPlace(ctx context.Context, o InPlace) (made bool, er
 	return true, in.ledger.RegisterItem(ctx, m, d.admission.Workflow, d.admission.Skip, a.who, guard)
 }
 
-// readTwice is how large a file may be that is digested before it is known to be as it was, and so twice, maybe.
-const readTwice = 1 << 20
-
-// inPlace recognises and digests an object where it is. What the rules said of a small file holds when it is
-// after its digest as it was then; else it is looked at anew.
-func (a *admitting) inPlace(ctx context.Context, o InPlace) (*drop, error) {
-	path, trusting := filepath.Join(o.Catalog.Root, o.Path), o.Catalog.Trusting()
-	if was := o.Told; was != nil && was.Size <= readTwice {
-		if d, err := a.inPlaceAs(ctx, o, path, folder.StampFile(was.Size, was.Inode, was.Modified, trusting), was.Outcome); err == nil {
-			return d, nil
+// inPlace recognises and digests an object where it is. A file is the one that was listed, and what the rules said of it
+// then holds; else it is looked at again by the next scan.
+func (a *admitting) inPlace(ctx context.Context, o InPlace) (_ *drop, err error) {
+	held, err := disk.Hold(o.Catalog.Root, o.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errors.Join(err, ErrUnsettled)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer held.Release()
+	stamp, err := folder.StampPlace(ctx, held.Path(), o.Catalog.Trusting())
+	if errors.Is(err, fs.ErrNotExist) {
+		err = errors.Join(err, ErrUnsettled)
+	}
+	if err != nil {
+		return nil, held.Named(err)
+	}
+	var told *recognise.Outcome
+	if was := o.Told; was != nil {
+		if told = was.Outcome; stamp != folder.StampFile(was.Size, was.Inode, was.Modified, o.Catalog.Trusting()) {
+			return nil, ErrUnsettled
 		}
 	}
-	stamp, err := folder.StampPlace(ctx, path, trusting)
+	d, err := recognised(ctx, a, o, held.Real, stamp, told)
 	if err != nil {
 		return nil, err
 	}
-	return a.inPlaceAs(ctx, o, path, stamp, nil)
-}
-
-// inPlaceAs is inPlace of an object that had a stamp; told is what the rules said of it then, nil: they are asked.
-func (a *admitting) inPlaceAs(ctx context.Context, o InPlace, path, stamp string, told *recognise.Outcome) (_ *drop, err error) {
-	d, err := recognised(ctx, a, o, path, stamp, told)
-	if err != nil {
-		return nil, err
-	}
-	d.sum, err = inbox.Digest(ctx, path)
+	d.sum, err = inbox.Digest(ctx, held.Path())
 	var bad *inbox.BadError
 	if errors.As(err, &bad) && bad.Rule != inbox.RuleUnreadable {
 		return nil, &Refused{bad.Error()}
 	}
-	if errors.Is(err, inbox.ErrChanged) || errors.Is(err, inbox.ErrGone) {
+	if errors.Is(err, inbox.ErrChanged) || errors.Is(err, inbox.ErrGone) || errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrUnsettled
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("digest %s: %w", layout.EncodePath(held.Real), held.Named(cmp.Or(errors.Unwrap(err), err)))
 	}
-	return d, unmoved(ctx, o, path, stamp)
+	return d, unmoved(ctx, o, stamp)
 }
 
 // recognised asks the rules of an object.
@@ -150,10 +154,15 @@ func recognised(ctx context.Context, a *admitting, o InPlace, path, stamp string
 }
 
 // unmoved answers ErrUnsettled where an object has another stamp than it had.
-func unmoved(ctx context.Context, o InPlace, path, stamp string) error {
-	after, err := folder.StampPlace(ctx, path, o.Catalog.Trusting())
-	if err != nil || after != stamp {
+func unmoved(ctx context.Context, o InPlace, stamp string) error {
+	held, err := disk.Hold(o.Catalog.Root, o.Path)
+	if err != nil {
 		return errors.Join(err, ErrUnsettled)
+	}
+	defer held.Release()
+	after, err := folder.StampPlace(ctx, held.Path(), o.Catalog.Trusting())
+	if err != nil || after != stamp {
+		return errors.Join(held.Named(err), ErrUnsettled)
 	}
 	return nil
 }
@@ -270,10 +279,9 @@ func asCatalogued(ctx context.Context, a *admitting, o InPlace) (*drop, error) {
 	if was == nil || was.Path != layout.EncodePath(o.Path) {
 		return nil, nil
 	}
-	path := filepath.Join(o.Catalog.Root, o.Path)
-	d, err := recognised(ctx, a, o, path, was.Stamp, nil)
+	d, err := recognised(ctx, a, o, filepath.Join(o.Catalog.Root, o.Path), was.Stamp, nil)
 	if err == nil {
-		err = unmoved(ctx, o, path, was.Stamp)
+		err = unmoved(ctx, o, was.Stamp)
 	}
 	if errors.Is(err, ErrUnsettled) {
 		return nil, nil

@@ -1,6 +1,7 @@
 package recognise
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -88,7 +89,7 @@ func (s *Survey) Shelf(path string) *Shelf {
 	h.files, h.other = order(false), order(true)
 	h.open = sync.OnceValues(func() (disk.Folder, error) {
 		h.opened = true
-		return disk.OpenFolder(h.dir)
+		return disk.OpenFolderBeneath(s.root.Inbox, cmp.Or(path, "."))
 	})
 	return h
 }

@@ -184,6 +184,11 @@ func (d Folder) OpenRaw(name string) (f Raw, size int64, err error) {
 	if err != nil {
 		return Raw{}, 0, err
 	}
+	return rawOf(fd, name)
+}
+
+// rawOf gives an open file, or closes it.
+func rawOf(fd int, name string) (f Raw, size int64, err error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
 		unix.Close(fd) // read only: nothing can be lost

@@ -136,6 +136,7 @@ func (l *lent) giveBack() {
 // as most drops hold no others, and all behind these side by side.
 type folderDigest struct {
 	dir    string
+	in     disk.Folder // dir: no link in it is followed, also where a folder is swapped for one meanwhile
 	all    lines
 	buf    *lent
 	alone  int         // files that were hashed at once
@@ -153,9 +154,15 @@ const (
 func digestFolder(ctx context.Context, dir string) (Sum, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	d := &folderDigest{dir: dir, buf: lents.Get().(*lent), cancel: cancel}
+	dir = filepath.Clean(dir)
+	in, err := disk.OpenFolderBeneath(filepath.Dir(dir), filepath.Base(dir))
+	if err != nil {
+		return Sum{}, err
+	}
+	defer in.Close() // read only: nothing can be lost
+	d := &folderDigest{dir: dir, in: in, buf: lents.Get().(*lent), cancel: cancel}
 	defer d.buf.giveBack()
-	err := listFiles(ctx, dir, d.file)
+	err = listFiles(ctx, dir, d.file)
 	if d.work != nil {
 		close(d.work)
 		d.helped.Wait()
@@ -169,7 +176,7 @@ func digestFolder(ctx context.Context, dir string) (Sum, error) {
 // file hashes a file, or hands it over.
 func (d *folderDigest) file(ctx context.Context, rel string) error {
 	if d.work == nil && d.alone < hashedAlone {
-		f, size, err := disk.OpenRaw(filepath.Join(d.dir, rel))
+		f, size, err := d.in.OpenRawBeneath(rel)
 		if err != nil {
 			return whyNot(filepath.Join(d.dir, rel), rel, err)
 		}
@@ -204,7 +211,7 @@ func (d *folderDigest) help(ctx context.Context) {
 			buf := lents.Get().(*lent)
 			defer buf.giveBack()
 			for rel := range d.work {
-				l, err := hashFile(ctx, filepath.Join(d.dir, rel), rel, buf)
+				l, err := d.hashFile(ctx, rel, buf)
 				if err != nil {
 					d.cancel(err) // the first one counts
 					continue
@@ -244,10 +251,10 @@ func whyNot(path, rel string, err error) error {
 	return errors.Join(ErrChanged, err, f.Close()) // it can be opened now
 }
 
-func hashFile(ctx context.Context, path, rel string, buf *lent) (l line, err error) {
-	f, size, err := disk.OpenRaw(path)
+func (d *folderDigest) hashFile(ctx context.Context, rel string, buf *lent) (l line, err error) {
+	f, size, err := d.in.OpenRawBeneath(rel)
 	if err != nil {
-		return line{}, whyNot(path, rel, err)
+		return line{}, whyNot(filepath.Join(d.dir, rel), rel, err)
 	}
 	return hashOpen(ctx, f, size, rel, buf)
 }
