@@ -77,6 +77,9 @@ func (l *lister) open(path string) (fd int, err error) {
 type homeError struct{ path, what string }
 
 func (h *homeError) Error() string {
+	if h.path == "" {
+		return fmt.Sprintf("it is %s, which a mount shows there", h.what)
+	}
 	return fmt.Sprintf("%s is %s, of the workspace itself, which a mount shows there", layout.EncodePath(h.path), h.what)
 }
 

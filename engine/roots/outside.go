@@ -11,7 +11,7 @@ import (
 )
 
 // Outside refuses a place that is a catalog's root or lies in one: nothing is written there. The place need not be there
-// yet; links on the way to it are followed.
+// yet; links on the way to it are followed, and mounts are seen through.
 func Outside(all map[layout.Name]*Catalog, place string) error {
 	if len(all) == 0 {
 		return nil
@@ -20,12 +20,10 @@ func Outside(all map[layout.Name]*Catalog, place string) error {
 	if err != nil {
 		return err
 	}
-	at := Resolve(abs)
+	at := Locate(abs)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		for _, root := range []string{all[name].Root, Resolve(all[name].Root)} {
-			if Within(abs, root) || Within(at, root) {
-				return fmt.Errorf("%s lies in %s, the root of catalog %s, where nothing is written", layout.EncodePath(place), layout.EncodePath(root), name)
-			}
+		if root := all[name].Root; at.LiesIn(root) {
+			return fmt.Errorf("%s lies in %s, the root of catalog %s, where nothing is written", layout.EncodePath(place), layout.EncodePath(root), name)
 		}
 	}
 	return nil
@@ -38,26 +36,28 @@ func Within(path, dir string) bool {
 }
 
 // Alone refuses a catalog whose root holds the workspace or another catalog's root, or lies in one of them.
-func (c *Catalog) Alone(workspace string, all map[layout.Name]*Catalog) error {
+func (c *Catalog) Alone(workspace string, catalogs map[layout.Name]*Catalog) error {
 	home, err := filepath.Abs(workspace)
 	if err != nil {
 		return err
 	}
-	if nested(c.Root, home) {
-		return fmt.Errorf("%s and the workspace lie in one another", layout.EncodePath(c.Root))
+	all := readMounts()
+	for _, dir := range append(layout.KeptDirs(), "", layout.InboxDir) { // a folder of it may be mounted there from elsewhere
+		if all.nested(c.Root, filepath.Join(home, dir)) {
+			return fmt.Errorf("%s and the workspace lie in one another", layout.EncodePath(c.Root))
+		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if name != c.Name && nested(c.Root, all[name].Root) {
+	for _, name := range slices.Sorted(maps.Keys(catalogs)) {
+		if name != c.Name && all.nested(c.Root, catalogs[name].Root) {
 			return fmt.Errorf("%s and the root of catalog %s lie in one another", layout.EncodePath(c.Root), name)
 		}
 	}
 	return nil
 }
 
-// nested reports whether one of two folders is the other, or lies in it, links followed, also where a mount shows it.
-func nested(a, b string) bool {
-	a, b = Resolve(a), Resolve(b)
-	return Within(a, b) || Within(b, a) || passes(a, b) || passes(b, a)
+// nested reports whether one of two folders is the other, or lies in it.
+func (all mounts) nested(a, b string) bool {
+	return all.located(a).LiesIn(b) || all.located(b).LiesIn(a)
 }
 
 // passes reports whether dir is on the way to a path, under whatever name.

@@ -369,13 +369,12 @@ func (k *checker) crossCheckPlaces(v tree, p string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	home = roots.Resolve(home)
 	for _, to := range places {
 		abs, err := filepath.Abs(to.path)
 		if err != nil {
 			return err
 		}
-		if roots.Resolve(abs) == home {
+		if at := roots.Locate(abs); at.LiesIn(home) && roots.Locate(home).LiesIn(abs) {
 			return y.Errorf(to.key, "%s is the workspace itself: expected a folder of its own", layout.EncodePath(to.path))
 		}
 		kept := kept

@@ -21,13 +21,13 @@ func amidst(path string, dirs []string) (dir string, err error) {
 	if err != nil {
 		return "", err
 	}
-	abs = roots.Resolve(abs)
+	at := roots.Locate(abs)
 	for _, dir := range dirs {
 		if dir, err = filepath.Abs(dir); err != nil {
 			return "", err
 		}
-		if dir = roots.Resolve(dir); roots.Within(abs, dir) {
-			return dir, nil
+		if at.LiesIn(dir) {
+			return roots.Resolve(dir), nil
 		}
 	}
 	return "", nil
