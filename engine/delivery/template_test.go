@@ -2,6 +2,8 @@ package delivery
 
 import (
 	"errors"
+	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -41,5 +43,34 @@ func TestTemplatesPrintNothingThatIsNotThere(t *testing.T) {
 		if !errors.As(err, &lacks) || lacks.value != want || err == nil {
 			t.Errorf("%s: %q, %v, want an error that names %s", text, out, err, want)
 		}
+	}
+}
+
+// A template that takes all memory, or never ends, is refused with what it does; one of many files is not.
+func TestTemplatesEnd(t *testing.T) {
+	files := map[string]any{}
+	for i := range 20000 {
+		files[strconv.Itoa(i)] = map[string]any{"size": float64(i)}
+	}
+	values := map[string]any{"files": files, "key": strings.Repeat("k", 40)}
+	for text, want := range map[string]string{
+		`{{range 300000000}}xxxxxxxxxxxxxxxxxxxx{{end}}`:                                                                        "makes more than 16 MiB of text",
+		`{{range 300000000}}{{end}}`:                                                                                            "turns",
+		`{{range 300000}}{{range 300000}}{{end}}{{end}}`:                                                                        "turns",
+		`{{$x := "ab"}}{{range 40}}{{$x = printf "%s%s" $x $x}}{{end}}`:                                                         "MiB of text",
+		`{{$x := "ab"}}{{range 40}}{{$x = print $x $x}}{{end}}`:                                                                 "MiB of text",
+		`{{define "x"}}{{if .}}{{template "x" (slice . 1)}}{{template "x" (slice . 1)}}{{end}}{{end}}{{template "x" .key}}`:     "turns",
+		`{{range 20000}}{{if true}}{{$x := 1}}{{end}}{{range 1}}{{$x := 1}}{{range 1}}{{else}}{{$x := 1}}{{end}}{{end}}{{end}}`: "",
+	} {
+		_, err := fill("card.txt.tmpl", text, values)
+		var much *tooMuch
+		if want == "" && err != nil || want != "" && (!errors.As(err, &much) || !strings.HasPrefix(err.Error(), "template card.txt.tmpl ") || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+	out, err := fill("card.txt.tmpl", `{{range $name, $f := .files}}{{$name}} {{$f.size}} {{json $f}} {{printf "%08.1f" $f.size}}
+{{end}}`, values)
+	if err != nil || strings.Count(string(out), "\n") != len(files) {
+		t.Errorf("%d files: %d lines, %v", len(files), strings.Count(string(out), "\n"), err)
 	}
 }
