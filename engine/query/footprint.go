@@ -1,6 +1,7 @@
 package query
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -61,25 +62,60 @@ func ParseGeometry(data []byte) (orb.Geometry, error) {
 	if err := json.Unmarshal(data, &g); err != nil {
 		return nil, err
 	}
+	if bytes.Contains(g.Coordinates, []byte("null")) { // which would be taken for 0
+		return nil, errNoNumber
+	}
 	switch g.Type {
 	case "Point":
-		return decoded[orb.Point](g.Coordinates)
+		return decoded(g.Coordinates, vertex)
 	case "LineString":
-		return decoded[orb.LineString](g.Coordinates)
+		return decoded(g.Coordinates, line)
 	case "Polygon":
-		return decoded[orb.Polygon](g.Coordinates)
+		return decoded(g.Coordinates, polygon)
 	case "MultiPolygon":
-		return decoded[orb.MultiPolygon](g.Coordinates)
+		return decoded(g.Coordinates, polygons)
 	}
 	return nil, fmt.Errorf("a geometry of type %q", g.Type)
 }
 
-func decoded[G orb.Geometry](coordinates []byte) (orb.Geometry, error) {
-	var g G
-	if err := json.Unmarshal(coordinates, &g); err != nil {
+func decoded[C any, G orb.Geometry](coordinates []byte, of func(C) (G, error)) (orb.Geometry, error) {
+	var c C
+	if err := json.Unmarshal(coordinates, &c); err != nil {
+		return nil, err
+	}
+	g, err := of(c)
+	if err != nil {
 		return nil, err
 	}
 	return g, nil
+}
+
+var errNoNumber = errors.New("a vertex has no longitude and latitude")
+
+// vertex leaves out a height.
+func vertex(numbers []float64) (orb.Point, error) {
+	if len(numbers) < 2 {
+		return orb.Point{}, errNoNumber
+	}
+	return orb.Point{numbers[0], numbers[1]}, nil
+}
+
+func line(points [][]float64) (orb.LineString, error) { return each(points, vertex) }
+
+func ring(points [][]float64) (orb.Ring, error) { return each(points, vertex) }
+
+func polygon(rings [][][]float64) (orb.Polygon, error) { return each(rings, ring) }
+
+func polygons(all [][][][]float64) (orb.MultiPolygon, error) { return each(all, polygon) }
+
+func each[From, To any](all []From, one func(From) (To, error)) (out []To, err error) {
+	out = make([]To, len(all))
+	for i := range all {
+		if out[i], err = one(all[i]); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 // GeoJSON words a geometry.

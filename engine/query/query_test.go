@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/paulmach/orb"
 )
 
 func TestWords(t *testing.T) {
@@ -119,5 +121,22 @@ func TestNarrowed(t *testing.T) {
 		if err != nil || got.String() != c.want {
 			t.Errorf("%s by %s: %s, %v, want %s", c.saved, c.by, got, err, c.want)
 		}
+	}
+}
+
+// A vertex without its two numbers lies nowhere, not at 0, 0; a height is left out.
+func TestVerticesWithoutNumbers(t *testing.T) {
+	for _, bad := range []string{`{"type": "Point", "coordinates": []}`, `{"type": "Point", "coordinates": [1]}`, `{"type": "Point", "coordinates": [1, null]}`,
+		`{"type": "Point"}`, `{"type": "Point", "coordinates": null}`, `{"type": "LineString", "coordinates": [[1, 2], [3]]}`,
+		`{"type": "Polygon", "coordinates": [[[0], [1, 0], [1, 1], [0]]]}`, `{"type": "MultiPolygon", "coordinates": [[[[0, 0], [1, 0], [], [0, 0]]]]}`} {
+		if g, err := ParseGeometry([]byte(bad)); err == nil {
+			t.Errorf("%s is %v", bad, g)
+		}
+		if g := Footprint([]byte(`{"metadata": {"space": {"boundary": ` + bad + `}}}`)); g != nil {
+			t.Errorf("%s lies at %v", bad, g)
+		}
+	}
+	if g, err := ParseGeometry([]byte(`{"type": "Point", "coordinates": [1, 2, 300]}`)); err != nil || g != (orb.Point{1, 2}) {
+		t.Errorf("%v, %v", g, err)
 	}
 }
