@@ -41,7 +41,7 @@ type Call struct {
 	Quality func(ctx context.Context) ([]Check, error)
 
 	// Tags gives the object's tags by kind, as vocabularies and places say. nil: there are none.
-	Tags  func() map[string][]string
+	Tags  func(ctx context.Context) (map[string][]string, error)
 	Spent func(cpu time.Duration)  // told of the processor time of the step's program; may be nil
 	Idled func(idle time.Duration) // told how long the instance of a program that lives had nothing to do before this call; may be nil
 

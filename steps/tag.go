@@ -13,10 +13,13 @@ import (
 // tagObject brings metadata.tags up to date: the tags that vocabularies, time and places give,
 // and those that stood there which it did not give itself. What it gave is metadata.tagged, so
 // that a tag goes that holds no more, and one that a person wrote stays.
-func tagObject(_ context.Context, c *Call) (Result, error) {
+func tagObject(ctx context.Context, c *Call) (Result, error) {
 	var given map[string][]string
 	if c.Tags != nil {
-		given = c.Tags()
+		var err error
+		if given, err = c.Tags(ctx); err != nil {
+			return Result{}, err
+		}
 	}
 	var m struct {
 		Metadata struct {

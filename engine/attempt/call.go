@@ -186,7 +186,9 @@ func (a *Attempts) newCall(ctx context.Context, w *Work) (*steps.Call, error) {
 			Profiles: set.Profiles(a.ledger.Root, it.Collection), Looks: steps.Looks{Signatures: a.settings.Signatures, Views: set.ViewsDir(a.ledger.Root), LeaveOut: a.settings.Current().Book.LeavesOut()}, Log: w.log, Slog: a.ledger.Log, Now: a.ledger.Now, Version: a.ledger.Version},
 	}
 	c.Quality = qualities{a.rooms}.of(c, rec.Manifest)
-	c.Tags = func() map[string][]string { return a.settings.Current().Tags.Of(rec.Committed.Manifest) }
+	c.Tags = func(ctx context.Context) (map[string][]string, error) {
+		return a.settings.Current().Tags.Of(ctx, rec.Committed.Manifest)
+	}
 	c.Spent = func(cpu time.Duration) { ref.CPU = cpu }
 	c.Idled = func(idle time.Duration) { ref.Idle += idle }
 	if a.ledger.Site.Name != "" && rec.Plan != nil {

@@ -1,6 +1,7 @@
 package tags
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -22,8 +23,8 @@ func NewBook() *Book {
 	return &Book{Vocabularies: map[string]*Vocabulary{}, Places: map[string]*Places{}}
 }
 
-// Of gives the tags of an object by kind, sorted, from its manifest.
-func (b *Book) Of(manifest []byte) map[string][]string {
+// Of gives the tags of an object by kind, sorted, from its manifest; its error is that of ctx.
+func (b *Book) Of(ctx context.Context, manifest []byte) (map[string][]string, error) {
 	all := map[string]map[string]bool{}
 	of := func(kind string) map[string]bool {
 		if all[kind] == nil {
@@ -41,8 +42,11 @@ func (b *Book) Of(manifest []byte) map[string][]string {
 		times(s, of(Time))
 	}
 	if footprint := query.Footprint(manifest); footprint != nil {
+		footprint = simple(footprint)
 		for _, p := range b.Places {
-			p.in(footprint, of(Place))
+			if err := p.in(ctx, footprint, of(Place)); err != nil {
+				return nil, err
+			}
 		}
 	}
 	tags := map[string][]string{}
@@ -57,7 +61,7 @@ func (b *Book) Of(manifest []byte) map[string][]string {
 			delete(tags, kind)
 		}
 	}
-	return tags
+	return tags, nil
 }
 
 // maxTags bounds what a manifest gets of one kind; far above what tells one object from another.

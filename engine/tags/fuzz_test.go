@@ -20,7 +20,11 @@ func FuzzVocabulary(f *testing.F) {
 		}
 		b := NewBook()
 		b.Vocabularies["a"] = v
-		for kind, tags := range b.Of(manifest) {
+		of, err := b.Of(t.Context(), manifest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for kind, tags := range of {
 			if kind == "" || len(tags) == 0 {
 				t.Errorf("%q are tags of kind %q", tags, kind)
 			}
@@ -38,6 +42,6 @@ func FuzzPlaces(f *testing.F) {
 		}
 		b := NewBook()
 		b.Places["a"] = p
-		b.Of([]byte(`{"metadata": {"space": {"wgs84": {"bounds": [116, 39, 116.5, 39.5]}}}}`))
+		_, _ = b.Of(t.Context(), []byte(`{"metadata": {"space": {"wgs84": {"bounds": [116, 39, 116.5, 39.5]}}}}`))
 	})
 }

@@ -1,8 +1,11 @@
 package tags
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"bagpipe/engine/query"
@@ -10,6 +13,7 @@ import (
 
 	"github.com/paulmach/orb"
 	"github.com/paulmach/orb/planar"
+	"github.com/paulmach/orb/simplify"
 )
 
 // Places is places/NAME.geojson.
@@ -24,8 +28,18 @@ type place struct {
 	parts orb.MultiPolygon
 }
 
-// Of places a file holds at most maxPlacesBytes: it is read whenever a setting changes.
-const maxPlacesBytes = 8 << 20
+// Of places a file holds at most maxPlacesBytes, as it is read whenever a setting changes, and maxVertices, as each item's footprint
+// is held against them.
+const (
+	maxPlacesBytes = 8 << 20
+	maxVertices    = 200_000
+)
+
+// A footprint is simplified to so many vertices, as describe does, and of so many parts, the largest, it is held against places.
+const (
+	footprintVertices = 200
+	footprintParts    = 50
+)
 
 // ParsePlaces reads places/NAME.geojson; its errors are *layout.FileError.
 func ParsePlaces(file string, data []byte) (*Places, error) {
@@ -53,6 +67,7 @@ func ParsePlaces(file string, data []byte) (*Places, error) {
 		return nil, wrong("expected a FeatureCollection with features")
 	}
 	p := &Places{Name: name}
+	vertices := 0
 	for i, f := range doc.Features {
 		tag, _ := f.Properties["name"].(string)
 		if tag = strings.TrimSpace(tag); tag == "" || len(tag) > maxTag || len(query.Words(tag)) == 0 {
@@ -71,22 +86,68 @@ func ParsePlaces(file string, data []byte) (*Places, error) {
 		default:
 			return nil, wrong("features[%d] (%s): geometry: expected a Polygon or MultiPolygon, not a %s", i, tag, g.GeoJSONType())
 		}
+		for _, part := range one.parts {
+			vertices += corners(part)
+		}
+		if vertices > maxVertices {
+			return nil, wrong("features[%d] (%s): geometry: with it the file has more than %d vertices; simplify the boundaries, or spread the places over several files", i, tag, maxVertices)
+		}
 		p.all = append(p.all, one)
 	}
 	return p, nil
 }
 
-// in adds the places that a part of the footprint lies in.
-func (p *Places) in(footprint orb.Geometry, to map[string]bool) {
-	bound := footprint.Bound()
-	for _, one := range p.all {
-		if !to[one.name] && one.bound.Intersects(bound) && one.holds(footprint) {
-			to[one.name] = true
-		}
+func corners(p orb.Polygon) (n int) {
+	for _, r := range p {
+		n += len(r)
 	}
+	return n
 }
 
-func (p place) holds(footprint orb.Geometry) bool {
+// simple is a footprint that takes little time to hold against a place.
+func simple(g orb.Geometry) orb.Geometry {
+	if l, is := g.(orb.LineString); is && len(l) > footprintVertices {
+		return simplify.VisvalingamKeep(footprintVertices).LineString(l.Clone())
+	}
+	parts, _ := g.(orb.MultiPolygon)
+	if p, is := g.(orb.Polygon); is {
+		parts = orb.MultiPolygon{p}
+	}
+	all := 0
+	for _, p := range parts {
+		all += corners(p)
+	}
+	if all <= footprintVertices {
+		return g
+	}
+	parts = slices.Clone(parts)
+	slices.SortStableFunc(parts, func(a, b orb.Polygon) int { return cmp.Compare(planar.Area(b), planar.Area(a)) })
+	parts = parts[:min(len(parts), footprintParts)]
+	for i, p := range parts {
+		var rings orb.Polygon
+		for _, r := range p[:min(len(p), footprintParts)] {
+			rings = append(rings, simplify.VisvalingamKeep(max(5, footprintVertices*len(r)/all)).Ring(r.Clone()))
+		}
+		parts[i] = rings
+	}
+	return parts
+}
+
+// in adds the places that a part of the footprint lies in.
+func (p *Places) in(ctx context.Context, footprint orb.Geometry, to map[string]bool) error {
+	bound := footprint.Bound()
+	for _, one := range p.all {
+		if !to[one.name] && one.bound.Intersects(bound) && one.holds(ctx, footprint) {
+			to[one.name] = true
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p place) holds(ctx context.Context, footprint orb.Geometry) bool {
 	for _, part := range p.parts {
 		switch g := footprint.(type) {
 		case orb.Point:
@@ -94,16 +155,16 @@ func (p place) holds(footprint orb.Geometry) bool {
 				return true
 			}
 		case orb.LineString:
-			if goesThrough(g, part) {
+			if goesThrough(ctx, g, part) {
 				return true
 			}
 		case orb.Polygon:
-			if overlap(g, part) {
+			if overlap(ctx, g, part) {
 				return true
 			}
 		case orb.MultiPolygon:
 			for _, one := range g {
-				if overlap(one, part) {
+				if overlap(ctx, one, part) {
 					return true
 				}
 			}
@@ -112,33 +173,40 @@ func (p place) holds(footprint orb.Geometry) bool {
 	return false
 }
 
-func goesThrough(line orb.LineString, in orb.Polygon) bool {
+func goesThrough(ctx context.Context, line orb.LineString, in orb.Polygon) bool {
 	for _, p := range line {
+		if ctx.Err() != nil {
+			return false
+		}
 		if planar.PolygonContains(in, p) {
 			return true
 		}
 	}
-	return cross(orb.Polygon{orb.Ring(line)}, in)
+	return cross(ctx, orb.Polygon{orb.Ring(line)}, in)
 }
 
-// overlap reports whether two polygons have an area in common.
-func overlap(a, b orb.Polygon) bool {
+// overlap reports whether two polygons have an area in common; nothing of that once ctx is done.
+func overlap(ctx context.Context, a, b orb.Polygon) bool {
 	if !a.Bound().Intersects(b.Bound()) {
 		return false
 	}
-	return cross(a, b) || reaches(a, b) || reaches(b, a)
+	return cross(ctx, a, b) || reaches(ctx, a, b) || reaches(ctx, b, a)
 }
 
 // cross reports whether an edge of one goes through an edge of the other.
-func cross(a, b orb.Polygon) bool {
+func cross(ctx context.Context, a, b orb.Polygon) bool {
 	box := b.Bound()
 	for _, r := range a {
-		for i := 0; i+1 < len(r); i++ {
-			if !(orb.MultiPoint{r[i], r[i+1]}).Bound().Intersects(box) {
+		for i := 0; i+1 < len(r) && ctx.Err() == nil; i++ {
+			edge := (orb.MultiPoint{r[i], r[i+1]}).Bound()
+			if !edge.Intersects(box) {
 				continue
 			}
 			for _, s := range b {
 				for k := 0; k+1 < len(s); k++ {
+					if beside(edge, s[k], s[k+1]) {
+						continue
+					}
 					if turn(r[i], r[i+1], s[k])*turn(r[i], r[i+1], s[k+1]) < 0 && turn(s[k], s[k+1], r[i])*turn(s[k], s[k+1], r[i+1]) < 0 {
 						return true
 					}
@@ -149,13 +217,22 @@ func cross(a, b orb.Polygon) bool {
 	return false
 }
 
+// beside reports whether an edge lies wholly on one side of a box.
+func beside(box orb.Bound, from, to orb.Point) bool {
+	return max(from[0], to[0]) < box.Min[0] || min(from[0], to[0]) > box.Max[0] || max(from[1], to[1]) < box.Min[1] || min(from[1], to[1]) > box.Max[1]
+}
+
 func turn(a, b, c orb.Point) float64 { return (b[0]-a[0])*(c[1]-a[1]) - (b[1]-a[1])*(c[0]-a[0]) }
 
 // reaches reports whether a point of a lies within b, and not on its edge: a corner, the
 // middle of an edge, or a point inside a.
-func reaches(a, b orb.Polygon) bool {
+func reaches(ctx context.Context, a, b orb.Polygon) bool {
+	box := b.Bound()
 	for _, r := range a {
-		for i := 0; i+1 < len(r); i++ {
+		for i := 0; i+1 < len(r) && ctx.Err() == nil; i++ {
+			if beside(box, r[i], r[i+1]) {
+				continue
+			}
 			middle := orb.Point{(r[i][0] + r[i+1][0]) / 2, (r[i][1] + r[i+1][1]) / 2}
 			if within(r[i], b) || within(middle, b) {
 				return true

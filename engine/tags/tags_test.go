@@ -1,7 +1,10 @@
 package tags
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"strings"
@@ -51,7 +54,7 @@ func TestTagsOfAManifest(t *testing.T) {
 		bounds(179, 1, -179, 3):  {"place": {"Islands"}},
 		bounds(30, 30, 40, 40):   {},
 	} {
-		if got := b.Of([]byte(manifest)); !reflect.DeepEqual(got, want) {
+		if got, err := b.Of(t.Context(), []byte(manifest)); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %v, want %v", manifest, got, want)
 		}
 	}
@@ -76,14 +79,16 @@ func TestRefused(t *testing.T) {
 	for data, want := range map[string]string{
 		`{"type": "Feature"}`: "expected a FeatureCollection",
 		`[`:                   "is no GeoJSON",
-		feature(`{}`, `{"type": "Point", "coordinates": [0, 0]}`):                                     "features[0].properties.name",
-		feature(`{"name": "a"}`, `{"type": "Point", "coordinates": [0, 0]}`):                          "expected a Polygon",
-		feature(`{"name": "a"}`, `{"type": "Polygon", "coordinates": [[[0,0],[1,1],[1,0]]]}`):         "not closed",
-		feature(`{"name": "a"}`, `{"type": "Polygon", "coordinates": [[[0,0],[400,1],[1,0],[0,0]]]}`): "not on Earth",
-		feature(`{"name": "a"}`, `null`):                                                              "geometry",
+		feature(`{}`, `{"type": "Point", "coordinates": [0, 0]}`):                                                                "features[0].properties.name",
+		feature(`{"name": "a"}`, `{"type": "Point", "coordinates": [0, 0]}`):                                                     "expected a Polygon",
+		feature(`{"name": "a"}`, `{"type": "Polygon", "coordinates": [[[0,0],[1,1],[1,0]]]}`):                                    "not closed",
+		feature(`{"name": "a"}`, `{"type": "Polygon", "coordinates": [[[0,0],[400,1],[1,0],[0,0]]]}`):                            "not on Earth",
+		feature(`{"name": "a"}`, `{"type": "Polygon", "coordinates": [[[0],[1,1],[1,0],[0]]]}`):                                  "features[0] (a): geometry: a vertex has no longitude and latitude",
+		feature(`{"name": "a"}`, `{"type": "Polygon", "coordinates": [[[0,0],`+strings.Repeat("[1,1],", maxVertices)+`[0,0]]]}`): "features[0] (a): geometry: with it the file has more than 200000 vertices",
+		feature(`{"name": "a"}`, `null`): "geometry",
 	} {
 		if _, err := ParsePlaces("places/a.geojson", []byte(data)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", data, err, want)
+			t.Errorf("%.200s: %v, want %s", data, err, want)
 		}
 	}
 }
@@ -98,7 +103,7 @@ func TestOverlapOfBoxes(t *testing.T) {
 	for range 20000 {
 		a, b := box(), box()
 		want := a.Min[0] < b.Max[0] && b.Min[0] < a.Max[0] && a.Min[1] < b.Max[1] && b.Min[1] < a.Max[1]
-		if got := overlap(a.ToPolygon(), b.ToPolygon()); got != want {
+		if got := overlap(t.Context(), a.ToPolygon(), b.ToPolygon()); got != want {
 			t.Fatalf("%v and %v: %v", a, b, got)
 		}
 	}
@@ -111,5 +116,42 @@ func TestOverlapOfBoxes(t *testing.T) {
 		if at, ok := inside(p); ok && !planar.PolygonContains(p, at) {
 			t.Fatalf("%v is not inside %v", at, p)
 		}
+	}
+}
+
+// round is a ring of n edges about a point.
+func round(x, y, radius float64, n int) orb.Ring {
+	r := make(orb.Ring, n+1)
+	for i := range n {
+		sin, cos := math.Sincos(2 * math.Pi * float64(i) / float64(n))
+		r[i] = orb.Point{x + radius*cos, y + radius*sin}
+	}
+	r[n] = r[0]
+	return r
+}
+
+// A footprint of many vertices is held against a place of many in a moment, and who waits for it can end that.
+func TestManyVertices(t *testing.T) {
+	ring, hole := round(0, 0, 60, maxVertices/2), round(0, 0, 50, maxVertices/2-3)
+	land := place{name: "land", bound: ring.Bound(), parts: orb.MultiPolygon{{ring, hole}}}
+	places := &Places{all: []place{land}}
+	for footprint, want := range map[*orb.Polygon]bool{{round(0, 0, 40, 40_000)}: false, {round(0, 30, 40, 40_000)}: true, {round(55, 0, 1, 40_000)}: true} {
+		got := map[string]bool{}
+		if err := places.in(t.Context(), simple(*footprint), got); err != nil || got["land"] != want {
+			t.Errorf("%v: %v, %v", (*footprint)[0][0], got, err)
+		}
+	}
+	var islands orb.MultiPolygon
+	for i := range 5000 {
+		islands = append(islands, orb.Polygon{round(float64(i%100), float64(i/100), 0.3, 8)})
+	}
+	islands = append(islands, orb.Polygon{round(-100, -70, 5, 3000)})
+	if few := simple(islands).(orb.MultiPolygon); len(few) != footprintParts || planar.Area(few[0]) < 70 {
+		t.Errorf("%d parts, the first of %v", len(few), planar.Area(few[0]))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := places.in(ctx, orb.Polygon{round(0, 0, 40, 40_000)}, map[string]bool{}); !errors.Is(err, context.Canceled) {
+		t.Error("it goes on:", err)
 	}
 }
