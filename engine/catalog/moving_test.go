@@ -242,3 +242,46 @@ func TestALookIsWaitedFor(t *testing.T) {
 		}
 	})
 }
+
+// Names of one file that are renamed together stay their items each, whichever of them are.
+func TestNamesOfOneFileMoveTogether(t *testing.T) {
+	check(t, 6)
+	rapid.Check(t, func(r *rapid.T) {
+		w := newWorld(r)
+		scan := func() *catalog.Report {
+			report, err := w.e.Catalog.Scan(t.Context(), "c", catalog.Options{AcceptGone: true})
+			w.must(err)
+			return report
+		}
+		for _, dir := range []string{"in", "other"} {
+			w.must(os.Mkdir(w.at(dir), 0o755))
+		}
+		names := []string{"in/a", "in/b", "in/c", "other/d"}
+		w.must(os.WriteFile(w.at(names[0]), []byte("one file"), 0o644))
+		for _, name := range names[1:] {
+			w.must(os.Link(w.at(names[0]), w.at(name)))
+		}
+		scan()
+		was := w.list()
+		moved := 0
+		for _, name := range names {
+			if rapid.Bool().Draw(r, "moves "+name) {
+				w.must(os.Rename(w.at(name), w.at(name+"2")))
+				moved++
+			}
+		}
+		report := scan()
+		now, items := w.list(), map[layout.ItemID]bool{}
+		for _, item := range now {
+			items[item] = true
+		}
+		for _, name := range names {
+			if !items[was[name]] {
+				r.Errorf("the item of %s is gone: %v became %v", name, was, now)
+			}
+		}
+		if report.Moved != moved || report.New != 0 || report.Gone != 0 {
+			r.Errorf("%d renamed: moved %d, new %d, gone %d", moved, report.Moved, report.New, report.Gone)
+		}
+	})
+}

@@ -229,7 +229,7 @@ func (s *scan) run(ctx context.Context) (err error) {
 	if root := s.now[""]; root.device != device {
 		root.device, root.changed = device, true
 	}
-	vanishing{s, map[identity]vanished{}, map[*node]*node{}}.settle(found)
+	vanishing{s, map[identity][]vanished{}, map[*node]*node{}}.settle(found)
 	rules, err := s.k.rules(s.cat)
 	if err != nil {
 		return err
@@ -426,7 +426,7 @@ func (n *node) unsure(now time.Time, racy time.Duration, trusting bool) {
 // missing fills in what a check tells: of what is not where it was, what is nowhere else.
 func (s *scan) missing(found []*node) {
 	s.report.count(found)
-	vanishing{s, map[identity]vanished{}, map[*node]*node{}}.settle(found)
+	vanishing{s, map[identity][]vanished{}, map[*node]*node{}}.settle(found)
 	slices.Sort(s.report.Missing)
 }
 

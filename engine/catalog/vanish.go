@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -15,8 +16,8 @@ import (
 // vanishing is the part of a scan that settles what vanished.
 type vanishing struct {
 	*scan
-	fresh map[identity]vanished // what is new, by what it would keep if it moved
-	moved map[*node]*node       // folders that moved, and what they were before
+	fresh map[identity][]vanished // what is new, by what it would keep if it moved: names of one file have the same
+	moved map[*node]*node         // folders that moved, and what they were before
 }
 
 // vanished is an entry that is not where it was.
@@ -68,7 +69,7 @@ func (s vanishing) settle(found []*node) {
 					continue // others took its item out of the record: it is none that moved here, such as one of whose bytes it is a link
 				}
 				if id, ok := s.identityOf(n.path, e, s.now); ok {
-					s.fresh[id] = vanished{n, i}
+					s.fresh[id] = append(s.fresh[id], vanished{n, i})
 				}
 			}
 		}
@@ -215,8 +216,9 @@ func (n *node) forgetLost() {
 func (s vanishing) find(v vanished) bool {
 	e := &v.in.all()[v.at]
 	if id, ok := s.identityOf(v.in.path, e, s.old); ok {
-		if to, is := s.fresh[id]; is {
-			delete(s.fresh, id)
+		if all := s.fresh[id]; len(all) > 0 {
+			to := slices.MinFunc(all, v.nearer)
+			s.settled(id, to)
 			e.lost, e.back = true, false
 			s.move(v, to)
 			return true
@@ -238,6 +240,24 @@ func (s vanishing) find(v vanished) bool {
 		s.keep(n)
 	}
 	return false
+}
+
+// nearer compares two names of the one file that an entry was a name of: what has its name elsewhere comes first, then what is in its
+// folder, then the first.
+func (v vanished) nearer(a, b vanished) int {
+	rank := func(to vanished) int {
+		return 2*b2int(to.name() != v.name()) + b2int(to.in.path != v.in.path)
+	}
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmpPath(join(a.in.path, a.name()), join(b.in.path, b.name())))
+}
+
+func (v vanished) name() string { return v.in.all()[v.at].name }
+
+// settled takes what is known by now from what is new.
+func (s vanishing) settled(id identity, is vanished) {
+	if s.fresh[id] = slices.DeleteFunc(s.fresh[id], func(v vanished) bool { return v == is }); len(s.fresh[id]) == 0 {
+		delete(s.fresh, id)
+	}
 }
 
 // move carries what is known of an entry to where it is now.
@@ -267,7 +287,7 @@ func (s vanishing) moveBelow(from, to string) {
 			continue
 		}
 		if id, ok := s.identityOf(to, e, s.now); ok {
-			delete(s.fresh, id)
+			s.settled(id, vanished{now, i})
 		}
 		e.verdict, e.item, e.waits, e.moved = was.verdict, was.item, was.waits, true
 		e.fresh = e.kind != folder && (was.size != e.size || was.mtime != e.mtime || was.ctime != e.ctime || was.inode != e.inode)
