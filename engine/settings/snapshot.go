@@ -58,10 +58,13 @@ func (c *Snapshot) KeptBy(id queue.StepID) (by []*timetable.Schedule) {
 	return by
 }
 
-// Keeping is the folder that a path lies in, or is, of those which the workspace root itself keeps, the roots of catalogs, and others, which are
+// Keeping is the folder, or the file of settings, that a path lies in, or is, of those which the workspace root itself keeps, the roots of catalogs, and others, which are
 // named as they are on this disk; "": none.
 func (c *Snapshot) Keeping(path, root string, others ...string) (dir string, err error) {
 	own := append([]string{c.Settings.StoreDir(root)}, others...)
+	for _, settings := range []string{layout.SettingsFile, audience.PeopleDir, audience.CollectionsDir} {
+		own = append(own, filepath.Join(root, settings))
+	}
 	for _, k := range c.Catalogs {
 		own = append(own, k.Root)
 	}

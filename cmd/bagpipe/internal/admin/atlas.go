@@ -3,7 +3,9 @@ package admin
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -12,6 +14,7 @@ import (
 	"bagpipe/engine/atlas"
 	"bagpipe/engine/fault"
 	"bagpipe/engine/fixity"
+	"bagpipe/engine/roots"
 	"bagpipe/engine/search"
 	"bagpipe/layout"
 	"bagpipe/layout/disk"
@@ -116,13 +119,47 @@ func (c *Map) Run(ctx context.Context, on *screen.Screen, open Open) error {
 		if c.Output == "-" {
 			_, err = on.Out.Write(svg.Bytes())
 		} else {
-			err = disk.WriteFile(c.Output, svg.Bytes(), 0o666)
+			err = writeOver(ctx, c.Output, svg.Bytes())
 		}
 		if err == nil {
 			on.Talk("%s drawn, %d without a place", screen.Count(drawn.Items, "item"), drawn.Without)
 		}
 		return err
 	})
+}
+
+// writeOver makes data the content of a file; a link leads to it. What is there and is no regular file, as a pipe or a device, is
+// written into.
+func writeOver(ctx context.Context, path string, data []byte) error {
+	is, err := os.Stat(path)
+	if out, wrong := os.Stdout.Stat(); err == nil && wrong == nil && os.SameFile(is, out) { // as /dev/stdout is
+		_, err = os.Stdout.Write(data)
+		return err
+	}
+	if err != nil || is.Mode().IsRegular() {
+		if at, err := os.Lstat(path); err == nil && at.Mode().Type() == fs.ModeSymlink {
+			if path, err = filepath.Abs(path); err != nil {
+				return err
+			}
+			path = roots.Resolve(path)
+		}
+		return disk.WriteFile(path, data, 0o666)
+	}
+	written := make(chan error, 1)
+	go func() { // a pipe waits for a reader
+		out, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err == nil {
+			_, err = out.Write(data)
+			err = errors.Join(err, out.Close())
+		}
+		written <- err
+	}()
+	select {
+	case err := <-written:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // Outside refuses to write among what the workspace keeps, below a catalog's root, and in the inbox, where it would become
