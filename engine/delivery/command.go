@@ -45,7 +45,7 @@ func (c commandOutlet) run(ctx context.Context, act, dir string, p parcel) (stri
 	}
 	cmd := exec.Command(name, append(c.argv[1:len(c.argv):len(c.argv)], act)...)
 	cmd.Dir, cmd.Stdin = c.root, bytes.NewReader(append(in, '\n'))
-	cmd.Env = append(os.Environ(), "BAGPIPE_ACT="+act, "BAGPIPE_KEY="+p.Key, "BAGPIPE_PARCEL="+dir, "BAGPIPE_WORKSPACE="+c.root)
+	cmd.Env = append(os.Environ(), append(c.known(p), "BAGPIPE_ACT="+act, "BAGPIPE_PARCEL="+dir)...)
 	last, err := steps.RunProgram(ctx, cmd, io.Discard)
 	if ctx.Err() != nil {
 		return last, &target.Down{Err: fmt.Errorf("%s %s: %w", c.argv[0], act, context.Cause(ctx))}
@@ -60,6 +60,11 @@ func (c commandOutlet) run(ctx context.Context, act, dir string, p parcel) (stri
 	return last, nil
 }
 
+// known are the variables by which all is known that runs for a parcel.
+func (c commandOutlet) known(p parcel) []string {
+	return []string{"BAGPIPE_KEY=" + p.Key, "BAGPIPE_WORKSPACE=" + c.root}
+}
+
 // exit is the end of a program.
 type exit struct {
 	code int
@@ -69,6 +74,9 @@ type exit struct {
 func (e *exit) Error() string { return fmt.Sprintf("exit code %d: %s", e.code, e.last) }
 
 func (c commandOutlet) ask(ctx context.Context, p parcel) (string, bool, error) {
+	if err := endLeft(ctx, c.known(p)...); err != nil {
+		return "", false, unsent{err}
+	}
 	receipt, err := c.run(ctx, "ask", "", p)
 	var ended *exit
 	if errors.As(err, &ended) && ended.code == 77 {
@@ -97,6 +105,9 @@ func (c commandOutlet) put(ctx context.Context, p parcel) (receipt string, err e
 }
 
 func (c commandOutlet) remove(ctx context.Context, p parcel) error {
+	if err := endLeft(ctx, c.known(p)...); err != nil {
+		return err
+	}
 	_, err := c.run(ctx, "remove", "", p)
 	return err
 }
