@@ -105,7 +105,7 @@ func List(ctx context.Context, k *Keeper, w Which, most int) (rows []Row, fit in
 		mu.Lock()
 		defer mu.Unlock()
 		for name, d := range o.delivery.Targets {
-			if !w.has(m.Collection, name, d) {
+			if d.State == "" || !w.has(m.Collection, name, d) { // a decision, pushed, of what goes nowhere yet
 				continue
 			}
 			fit++
