@@ -52,7 +52,7 @@ func (c *failuresListCmd) retrying(a *app, e *engine.Engine) error {
 	}
 	t := screen.NewTable("step", "items", "failed", "since", "next try", "message")
 	for _, r := range rows {
-		t.Row(r.Step, r.Items, screen.Count(r.Failures, "time"), screen.When(r.Since), screen.When(r.Next), r.Reason)
+		t.Row(r.Step, r.Items, screen.Count(r.Failures, "time"), screen.When(r.Since), screen.When(r.Next), r.Text())
 	}
 	return t.Print(a.Out)
 }

@@ -276,7 +276,7 @@ func laterLine(l ask.TriedLater) string {
 	if l.Failures > 0 {
 		failed = " after " + screen.Count(l.Failures, "failure")
 	}
-	return fmt.Sprintf("%s: %s%s since %s, again from %s on: %s", l.Step, screen.Count(l.Items, "item"), failed, screen.When(l.Since), screen.When(l.Next), l.Reason)
+	return fmt.Sprintf("%s: %s%s since %s, again from %s on: %s", l.Step, screen.Count(l.Items, "item"), failed, screen.When(l.Since), screen.When(l.Next), l.Text())
 }
 
 func personLine(p ask.ItemRow) string {

@@ -62,8 +62,9 @@ func Failures(it *queue.Item) (out []Failure) {
 
 // TriedLater counts the items of which one step is tried again later, for one reason.
 type TriedLater struct {
-	Step   string    `json:"step"` // WORKFLOW/STEP
-	Reason string    `json:"reason"`
+	Step   string    `json:"step"`            // WORKFLOW/STEP
+	Reason string    `json:"reason"`          // of one of the items, as it stands
+	Alike  bool      `json:"alike,omitempty"` // of others it has other figures
 	Items  int       `json:"items"`
 	Since  time.Time `json:"since"` // the earliest try that ended so, after which none ended otherwise
 	Next   time.Time `json:"next"`  // the earliest
@@ -109,7 +110,7 @@ func (l LaterGroups) Add(run *queue.Run, now time.Time, deposits func(*state.Ste
 			l[key] = row
 		}
 		if reason != row.Reason {
-			row.Reason = key[1]
+			row.Reason, row.Alike = min(row.Reason, reason), true
 		}
 		row.Items++
 		if !deferred {
@@ -123,6 +124,14 @@ func (l LaterGroups) Add(run *queue.Run, now time.Time, deposits func(*state.Ste
 			row.Next = s.Blocked.Until
 		}
 	}
+}
+
+// Text is the reason, and that it has other figures elsewhere.
+func (l TriedLater) Text() string {
+	if l.Alike {
+		return l.Reason + "; of others with other figures"
+	}
+	return l.Reason
 }
 
 // Rows gives the groups, by step.
