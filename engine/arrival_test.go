@@ -242,7 +242,7 @@ func TestAMergeOfWhatWasLeftOut(t *testing.T) {
 	}
 }
 
-// An item that came by a push is taken as it is; one without a workflow says so.
+// An item that a person made by a push is held, as no workspace admitted it; released, one without a workflow says so.
 func TestANewItemWithoutAWorkflow(t *testing.T) {
 	s := newSite(t)
 	other, err := layout.NewItemID(bytes.NewReader([]byte("another")))
@@ -259,10 +259,11 @@ func TestANewItemWithoutAWorkflow(t *testing.T) {
 			s.must(os.WriteFile(p, []byte(text), 0o666))
 		}
 	})
-	if warned := s.run(); len(warned) != 0 {
+	if warned := s.run(); len(warned) != 1 || !strings.Contains(warned[0], "made the item up, which no workspace admitted so") {
 		t.Errorf("warned %q", warned)
 	}
 	s.do(func(e *engine.Engine) {
+		s.must(e.Act.Release(context.Background(), other, ""))
 		s.must(e.Index.Load(context.Background()))
 		rows, err := e.Ask.Items(ask.Filter{Status: "waiting"}, ask.Page{})
 		if err != nil {

@@ -15,9 +15,9 @@ import (
 func TestBeneath(t *testing.T) {
 	top := t.TempDir()
 	root := filepath.Join(top, "linked")
-	for _, err := range []error{os.MkdirAll(top+"/root/a/b", 0o755), os.WriteFile(top+"/root/a/b/f", []byte("in"), 0o644), os.MkdirAll(top+"/out/b", 0o755),
-		os.WriteFile(top+"/out/b/f", []byte("out"), 0o644), os.Symlink("root", root), os.Symlink("../out", top+"/root/away"), os.Symlink("a", top+"/root/own"),
-		os.Symlink("f", top+"/root/a/b/l")} {
+	for _, err := range []error{os.MkdirAll(top+"/top/a/b", 0o755), os.WriteFile(top+"/top/a/b/f", []byte("in"), 0o644), os.MkdirAll(top+"/out/b", 0o755),
+		os.WriteFile(top+"/out/b/f", []byte("out"), 0o644), os.Symlink("root", root), os.Symlink("../out", top+"/top/away"), os.Symlink("a", top+"/top/own"),
+		os.Symlink("f", top+"/top/a/b/l")} {
 		if err != nil {
 			t.Fatal(err)
 		}
