@@ -70,7 +70,7 @@ func TestManifestsAsDocuments(t *testing.T) {
 				DuplicateOf: ItemID(one(t)), Drop: ItemID(one(t))}}
 		m.Type, m.Identifiers = one(t), texts.Draw(t, "identifiers")
 		if some(t) {
-			m.Source.Place = &Place{Catalog: Name(one(t)), Path: one(t), Stamp: one(t)}
+			m.Source.Place = &Place{Catalog: Name(one(t)), Path: one(t), Stamp: one(t), With: rapid.SliceOfN(text, 0, 2).Draw(t, "with")}
 		}
 		if some(t) {
 			m.Metadata = map[string]any{"b": one(t), "a": map[string]any{"z": 1.5, "y": []any{one(t), nil}}}

@@ -137,6 +137,30 @@ type Place struct {
 	Catalog Name   `json:"catalog"`
 	Path    string `json:"path"`  // below the catalog's root, percent-encoded
 	Stamp   string `json:"stamp"` // sha256:HEX of names, types, sizes, inodes and times
+
+	// With are the names of the files beside the one at Path that are the object together with it, percent-encoded,
+	// in order; none: what is at Path is the object.
+	With []string `json:"with,omitempty"`
+}
+
+// Equal reports whether both say the same.
+func (p *Place) Equal(o *Place) bool {
+	return p.Catalog == o.Catalog && p.Path == o.Path && p.Stamp == o.Stamp && slices.Equal(p.With, o.With)
+}
+
+// Beside gives the names of the files that With lists; each is a name alone.
+func (p *Place) Beside() (names []string, err error) {
+	for _, coded := range p.With {
+		name, err := DecodePath(coded)
+		if err == nil && (name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00")) {
+			err = fmt.Errorf("%q is no name of a file", coded)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("the place in %s: %w", ManifestJSON, err)
+		}
+		names = append(names, name)
+	}
+	return names, nil
 }
 
 // Original is what the original of a drop is known by that was copied and may not be

@@ -71,6 +71,7 @@ func (w *plainWriter) source(s *Source) {
 		w.text("catalog", string(p.Catalog))
 		w.text("path", p.Path)
 		w.text("stamp", p.Stamp)
+		w.ok = w.ok && len(p.With) == 0
 		w.shut()
 	}
 	w.some("rule", s.Rule)

@@ -12,7 +12,7 @@ import (
 // inventory describes every file of the object: size, SHA-256, SHA-512 and MIME
 // type, each file read once.
 func inventory(ctx context.Context, c *Call) (Result, error) {
-	tree, err := ObjectTree(ctx, c.Content) // a renamed file gets the name that it has
+	tree, err := c.tree(ctx) // a renamed file gets the name that it has
 	if err != nil {
 		return Result{}, failure(err)
 	}

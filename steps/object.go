@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 
 	"bagpipe/bags/files"
@@ -14,8 +16,8 @@ import (
 
 // object lists the object as it stands, under the names that its inventory has.
 func object(ctx context.Context, c *Call) (*files.Tree, error) {
-	tree, err := ObjectTree(ctx, c.Content)
-	if err != nil || tree.Dir == c.Content || c.Inventory == nil {
+	tree, err := c.tree(ctx)
+	if err != nil || tree.Dir == c.Content || len(c.Beside) > 0 || c.Inventory == nil {
 		return tree, err
 	}
 	known, err := layout.DecodeInventory(c.Inventory)
@@ -23,6 +25,14 @@ func object(ctx context.Context, c *Call) (*files.Tree, error) {
 		return nil, err
 	}
 	return Known(tree, c.Content, &known), nil
+}
+
+// tree lists the object under the names that it has.
+func (c *Call) tree(ctx context.Context) (*files.Tree, error) {
+	if len(c.Beside) > 0 {
+		return ObjectTree(ctx, c.Place, c.Beside...)
+	}
+	return ObjectTree(ctx, c.Content)
 }
 
 // Known lets the file of an object that is one loose file be called as its inventory calls it: in
@@ -41,11 +51,13 @@ func Known(t *files.Tree, content string, inventory *layout.Inventory) *files.Tr
 }
 
 // mayLink reports whether hard links of the object may be made: it is the item's own.
-func (c *Call) mayLink() bool { return c.Place == "" || c.Content != c.Place }
+func (c *Call) mayLink() bool {
+	return c.Place == "" || c.Content != c.Place && len(c.Beside) == 0
+}
 
 // ObjectTree lists an object. A drop that is one loose file and was never unpacked is a
-// tree of that file.
-func ObjectTree(ctx context.Context, content string) (*files.Tree, error) {
+// tree of that file, and of those beside it that are the object together with it.
+func ObjectTree(ctx context.Context, content string, beside ...string) (*files.Tree, error) {
 	info, err := os.Lstat(content)
 	if err != nil {
 		return nil, fmt.Errorf("list content: %w", err)
@@ -53,7 +65,17 @@ func ObjectTree(ctx context.Context, content string) (*files.Tree, error) {
 	if info.IsDir() {
 		return files.Scan(ctx, content)
 	}
-	return fileTree(content, info), nil
+	tree := fileTree(content, info)
+	for _, name := range beside {
+		path := filepath.Join(tree.Dir, name)
+		if info, err = os.Lstat(path); err != nil {
+			return nil, fmt.Errorf("list content: %w", err)
+		}
+		one := fileTree(path, info)
+		tree.Files, tree.Others = append(tree.Files, one.Files...), append(tree.Others, one.Others...)
+	}
+	slices.SortFunc(tree.Files, func(a, b files.Entry) int { return strings.Compare(a.Path, b.Path) })
+	return tree, nil
 }
 
 func fileTree(path string, info os.FileInfo) *files.Tree {

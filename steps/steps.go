@@ -61,12 +61,13 @@ type Telling struct {
 
 // Folders are the folders of a call. All paths are absolute.
 type Folders struct {
-	Dir     string // the item's folder; read only
-	Source  string // Dir/source, holding the drop under its own name; read only
-	Content string // the object as it stands: Dir/content, or the drop itself while no step has published one; read only
-	Place   string // the object of a catalog, which stays there, is never linked to and never removed; "": it was taken in
-	Scratch string // empty, writable, on the item's file system, removed after the attempt; see MakeScratch
-	Store   string // the folder deposits go to
+	Dir     string   // the item's folder; read only
+	Source  string   // Dir/source, holding the drop under its own name; read only
+	Content string   // the object as it stands: Dir/content, or the drop itself while no step has published one; read only
+	Place   string   // the object of a catalog, which stays there, is never linked to and never removed; "": it was taken in
+	Beside  []string // names of the files beside Place that are the object together with it: Content is a folder with a link to each; none: Content tells
+	Scratch string   // empty, writable, on the item's file system, removed after the attempt; see MakeScratch
+	Store   string   // the folder deposits go to
 }
 
 // Records are the item's records as committed.

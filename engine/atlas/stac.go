@@ -87,6 +87,9 @@ func (x *export) filesOf(m layout.Manifest, from string) (stac.Files, error) {
 	if err != nil {
 		return stac.Files{}, err
 	}
+	if p := m.Source.Place; x.folder.InPlace(m) && len(p.With) > 0 {
+		object = filepath.Dir(object)
+	}
 	rel, err := filepath.Rel(from, object)
 	if err != nil {
 		return stac.Files{}, err

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -97,7 +98,8 @@ func (w *Work) openPlace(ctx context.Context, c *steps.Call) (err error) {
 	if w.attempt.opened, err = w.a.folder.OpenPlace(ctx, m, w.scratch, c.Limits); err != nil {
 		return orBarred(w, steps.ContentFailure("open %s: %w", m.Source.Place.Path, err))
 	}
-	c.Place, c.Source, c.Content = w.attempt.opened.Place, w.attempt.opened.Source, w.attempt.opened.Content
+	o := w.attempt.opened
+	c.Place, c.Source, c.Content, c.Beside = o.Place, o.Source, o.Content, o.Beside
 	return nil
 }
 
@@ -205,7 +207,11 @@ func (a qualities) of(c *steps.Call, m layout.Manifest) func(context.Context) ([
 		if len(now.Book.Broken) > 0 {
 			return nil, &steps.Later{Reason: fmt.Sprintf("%v; until that is put right, nobody knows which checks the rules ask for", now.Book.Broken[0])}
 		}
-		checked, err := now.Book.Quality(ctx, recognise.Subject{Candidate: recognise.Candidate{Path: c.Content, Name: name, Collection: m.Collection}, Manifest: c.Manifest},
+		is := recognise.Candidate{Path: c.Content, Name: name, Collection: m.Collection}
+		if len(c.Beside) > 0 {
+			is.Path, is.Files = filepath.Dir(c.Place), append([]string{filepath.Base(c.Place)}, c.Beside...)
+		}
+		checked, err := now.Book.Quality(ctx, recognise.Subject{Candidate: is, Manifest: c.Manifest},
 			recognise.Options{Limits: now.Settings.ArchiveLimits()}, a.ledger.Now())
 		for _, one := range checked {
 			all = append(all, steps.Check(one))

@@ -65,12 +65,19 @@ func fillInputs(dir string, plan *state.Step, c *steps.Call) error {
 	if c.Place == "" {
 		return folder.CopyFolders(c.Dir, dir, layout.SourceDir, layout.ContentDir, layout.DerivedDir)
 	}
-	if err := folder.CopyFolders(c.Dir, dir, layout.DerivedDir); err != nil || c.Content != c.Place {
+	if err := folder.CopyFolders(c.Dir, dir, layout.DerivedDir); err != nil || c.Content != c.Place && len(c.Beside) == 0 {
 		return errors.Join(err, folder.CopyFolders(filepath.Dir(c.Content), dir, layout.ContentDir)) // made by a step, or what was packed
 	}
 	source := filepath.Join(dir, layout.SourceDir)
 	if err := os.Mkdir(source, 0o777); err != nil {
 		return err
 	}
-	return folder.CopyFolders(filepath.Dir(c.Place), source, filepath.Base(c.Place))
+	if len(c.Beside) > 0 {
+		if source = filepath.Join(source, filepath.Base(c.Content)); c.Content == c.Place {
+			source = filepath.Join(dir, layout.SourceDir) // the robot has no folder of its own
+		} else if err := os.Mkdir(source, 0o777); err != nil {
+			return err
+		}
+	}
+	return folder.CopyFolders(filepath.Dir(c.Place), source, append(c.Beside, filepath.Base(c.Place))...)
 }

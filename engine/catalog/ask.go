@@ -399,7 +399,10 @@ func (t tree) list(at, state string, w Which, each func(Entry)) {
 		if e.waits && out.State == Present {
 			out.State = Unread
 		}
-		if e.hasReason() {
+		switch {
+		case e.verdict == with:
+			out.Why = partOf(at, n.reasons[e.name])
+		case e.hasReason():
 			out.Why = n.reasons[e.name]
 		}
 		if w.Gone && out.State == Gone || !w.Gone && (w.All || e.item != "" || e.verdict == refused || out.State == Unread || e.kind == folder && c != nil && c.state == Unconfirmed) {

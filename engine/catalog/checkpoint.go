@@ -23,7 +23,7 @@ import (
 
 const (
 	stateDir        = layout.StateDir + "/catalogs"
-	checkpointMagic = "catalog checkpoint 4\n"
+	checkpointMagic = "catalog checkpoint 5\n"
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

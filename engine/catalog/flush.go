@@ -103,9 +103,12 @@ func (s *scan) finish(ctx context.Context) error {
 		return s.flush(ctx, 0)
 	}
 	for _, n := range s.now {
+		sets := n.sets()
 		for i := range n.all() {
 			if e := &n.all()[i]; e.item != "" && e.isThere() && e.verdict.isObject() {
-				s.fresh = append(s.fresh, object{path: join(n.path, e.name), in: n, name: e.name, item: e.item, told: toldOf(e, nil)})
+				o := object{path: join(n.path, e.name), in: n, name: e.name, with: sets[mainText(e.name)], item: e.item}
+				o.told = o.toldOf(e, nil)
+				s.fresh = append(s.fresh, o)
 			}
 		}
 	}
@@ -218,7 +221,7 @@ func (s *scan) tellReading(undone []object) {
 }
 
 func (s *scan) inPlace(o object) intake.InPlace {
-	return intake.InPlace{Item: o.item, Catalog: s.cat, Path: o.path, Workflow: o.workflow, New: o.fresh, Seen: s.shelves, Told: o.told, Anew: o.anew, Same: o.same, Carried: o.carried}
+	return intake.InPlace{Item: o.item, Catalog: s.cat, Path: o.path, With: o.with, Workflow: o.workflow, New: o.fresh, Seen: s.shelves, Told: o.told, Anew: o.anew, Same: o.same, Carried: o.carried}
 }
 
 func (s *scan) register(ctx context.Context, o object) error {

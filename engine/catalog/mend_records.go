@@ -99,7 +99,7 @@ func readClaims(ctx context.Context, v gitstore.View, catalog layout.Name, t tre
 			return nil
 		}
 		k := file
-		if m.Source.Kind == recognise.KindFolder || m.Source.Kind == recognise.KindBag {
+		if len(p.With) == 0 && (m.Source.Kind == recognise.KindFolder || m.Source.Kind == recognise.KindBag) {
 			k = folder
 		}
 		if path, err := placeOf(*p); err == nil {

@@ -140,7 +140,7 @@ func (n *node) appendEntries(b []byte, only func(string) bool) []byte {
 		}
 		first = false
 		b = appendText(append(b, "\n    "...), encodeName(e.name))
-		if line = e.append(line[:0]); e.verdict == refused {
+		if line = e.append(line[:0]); e.verdict == refused || e.verdict == with {
 			line = e.appendWhy(line, n.reasons[e.name])
 		}
 		b = appendText(append(b, ": "...), string(line))
@@ -209,7 +209,7 @@ func (e *entry) append(b []byte) []byte {
 	return b
 }
 
-// appendWhy says why an object is refused.
+// appendWhy says why an object is refused, or with which file an entry is one.
 func (e *entry) appendWhy(b []byte, why string) []byte {
 	if e.item == "" {
 		b = append(b, " -"...)
@@ -258,7 +258,7 @@ func parseEntry(name, text string) (e entry, why string, err error) {
 	if e.inode, err = strconv.ParseUint(f[0], 10, 64); err != nil {
 		return e, "", err
 	}
-	if e.verdict == refused && len(f) > 1 {
+	if (e.verdict == refused || e.verdict == with) && len(f) > 1 {
 		if why = strings.Join(f[2:], " "); f[1] == "-" {
 			return e, why, nil
 		}
@@ -326,7 +326,7 @@ func readNode(r gitstore.Reader, catalog layout.Name, path string) (*node, error
 			if err != nil {
 				return nil, fmt.Errorf("%s: %q: %w", dir, name, err)
 			}
-			if e.verdict == refused {
+			if e.verdict == refused || e.verdict == with {
 				n.note(e.name, why)
 			}
 			n.entries = append(n.entries, e)
@@ -340,7 +340,7 @@ func readNode(r gitstore.Reader, catalog layout.Name, path string) (*node, error
 		for coded, why := range p.Waits {
 			if name, err := layout.DecodePath(coded); err != nil {
 				return nil, fmt.Errorf("%s: %q: %w", dir, coded, err)
-			} else if e := n.find(name); e != nil {
+			} else if e := n.find(name); e != nil && e.verdict != with {
 				e.waits = true
 				n.note(name, why)
 			}

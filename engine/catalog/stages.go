@@ -31,6 +31,7 @@ type object struct {
 	path     string
 	in       *node
 	name     string
+	with     []string // the files beside it that are the object, too, sorted
 	item     layout.ItemID
 	workflow string
 	known    bool // it was an item before this scan
@@ -125,6 +126,7 @@ func (s *scan) visitFree(ctx context.Context, n *node, rules string, due, again 
 	if err != nil {
 		return nil, err
 	}
+	sets := n.sets()
 	for i := range n.all() {
 		e := &n.all()[i]
 		if !e.isThere() {
@@ -157,7 +159,8 @@ func (s *scan) visitFree(ctx context.Context, n *node, rules string, due, again 
 		if !e.verdict.isObject() { // it keeps its item: a rule may be wrong for a while
 			continue
 		}
-		o := object{path: path, in: n, name: e.name, item: e.item, workflow: said[e.name].workflow, told: toldOf(e, nil)}
+		o := object{path: path, in: n, name: e.name, with: sets[mainText(e.name)], item: e.item, workflow: said[e.name].workflow}
+		o.told = o.toldOf(e, nil)
 		if e.item == "" && n.state != Present && !e.fresh { // it may not be there
 			continue
 		}
@@ -176,10 +179,10 @@ func (s *scan) visitFree(ctx context.Context, n *node, rules string, due, again 
 				return nil, err
 			}
 			o.item, o.fresh, n.changed = e.item, true, true
-			o.told = toldOf(e, said[e.name].whole)
+			o.told = o.toldOf(e, said[e.name].whole)
 			fresh = append(fresh, o)
 		case dirty || e.fresh || e.moved || again && n.state == Present:
-			o.told = toldOf(e, said[e.name].whole)
+			o.told = o.toldOf(e, said[e.name].whole)
 			o.known, o.anew, o.same = true, again || e.waits || e.back, !dirty && !e.fresh && !e.moved
 			s.changed = append(s.changed, o)
 		}
@@ -213,9 +216,9 @@ func (s *scan) rulesIn(n *node, above string) string {
 	return hexOf(h.Sum(nil)[:8])
 }
 
-// toldOf is a file as it was listed, with what the rules said of it; nil: not all of that is known.
-func toldOf(e *entry, whole *recognise.Outcome) *intake.Told {
-	if e.kind != file {
+// toldOf is a file as it was listed, with what the rules said of it; nil: not all of that is known, or there are more files.
+func (o *object) toldOf(e *entry, whole *recognise.Outcome) *intake.Told {
+	if e.kind != file || len(o.with) > 0 {
 		return nil
 	}
 	return &intake.Told{Outcome: whole, Size: e.size, Inode: e.inode, Modified: e.mtime}
@@ -225,17 +228,31 @@ func toldOf(e *entry, whole *recognise.Outcome) *intake.Told {
 // objects.
 func (s *scan) recogniseAll(ctx context.Context, n *node, again bool) (of map[string]recognised, err error) {
 	var due []*entry
+	var sets map[string]recognised
+	var shelf *recognise.Shelf
+	if again || n.changed || n.tells() { // else all that is together is as it was
+		shelf = s.shelves.Shelf(n.path)
+		if sets, err = s.together(ctx, shelf, n, again); err != nil {
+			return nil, err
+		}
+	}
 	for i := range n.all() {
 		e := &n.all()[i]
-		if e.isThere() && (again || e.fresh || e.waits || e.verdict == part || e.kind == folder && s.touched[join(n.path, e.name)]) {
+		if !e.isThere() || sets[e.name].stays {
+			continue
+		}
+		_, is := sets[e.name]
+		if is || again || e.fresh || e.waits || e.verdict == part || sets != nil && e.verdict == with || e.kind == folder && s.touched[join(n.path, e.name)] {
 			due = append(due, e)
 		}
 	}
 	if len(due) == 0 {
 		return nil, nil
 	}
-	shelf := s.shelves.Shelf(n.path)
-	said, err := s.askAll(ctx, shelf, n, due)
+	if shelf == nil {
+		shelf = s.shelves.Shelf(n.path)
+	}
+	said, err := s.askAll(ctx, shelf, n, due, sets)
 	if err := errors.Join(err, shelf.Close()); err != nil {
 		return nil, err
 	}
@@ -246,6 +263,9 @@ func (s *scan) recogniseAll(ctx context.Context, n *node, again bool) (of map[st
 			// Whether it is refused still, or as it was when it was an object, only a look at its content tells.
 			e.fresh = e.fresh || e.verdict == refused || e.item != "" && !e.verdict.isObject()
 			e.verdict, n.changed = said[i].verdict, true
+		}
+		if said[i].of != "" {
+			n.note(e.name, said[i].of)
 		}
 		if said[i].workflow != "" || said[i].whole != nil || said[i].waits != "" {
 			of[e.name] = said[i]
@@ -265,12 +285,16 @@ func (s *scan) recogniseAll(ctx context.Context, n *node, again bool) (of map[st
 
 // askAll asks the rules of entries: first of their names alone, then, side by side, of those that must
 // be looked at.
-func (s *scan) askAll(ctx context.Context, shelf *recognise.Shelf, n *node, due []*entry) ([]recognised, error) {
+func (s *scan) askAll(ctx context.Context, shelf *recognise.Shelf, n *node, due []*entry, sets map[string]recognised) ([]recognised, error) {
 	said := make([]recognised, len(due))
 	var looks []int
 	passes := func(name string) bool { return s.passed(name) || s.shelves.KeepsOut(name, false) }
 	passed := n.path != "" && slices.ContainsFunc(strings.Split(n.path, "/"), passes)
 	for i, e := range due {
+		if r, is := sets[e.name]; is {
+			said[i] = r
+			continue
+		}
 		if passed || passes(e.name) {
 			said[i].verdict = no
 			continue
@@ -339,6 +363,8 @@ type recognised struct {
 	workflow string
 	waits    string             // why it could not be looked into
 	vanished bool               // since it was listed, or its folder is unconfirmed
+	stays    bool               // what it is, with files beside it: nothing is asked of it
+	of       string             // the main file that it is with, as mainText has it
 	whole    *recognise.Outcome // nil: more is not known
 }
 
@@ -349,6 +375,11 @@ func (s *scan) recognise(ctx context.Context, shelf *recognise.Shelf, dir string
 		ask = shelf.Folder
 	}
 	o, err := ask(ctx, e.name)
+	return s.heard(dir, e, o, err)
+}
+
+// heard is what the rules said of an entry, or why they were not asked.
+func (s *scan) heard(dir string, e *entry, o *recognise.Outcome, err error) (recognised, error) {
 	var broken *layout.FileError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

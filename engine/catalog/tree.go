@@ -18,9 +18,10 @@ const (
 	yes
 	part    // of the object that a folder above is
 	refused // an object that cannot be an item: its folder says why
+	with    // of the object that a file beside it is: its folder says which
 )
 
-var verdictWords = [...]string{"unknown", "no", "maybe", "yes", "part", "refused"}
+var verdictWords = [...]string{"unknown", "no", "maybe", "yes", "part", "refused", "with"}
 
 func (v verdict) String() string { return verdictWords[v] }
 
@@ -80,7 +81,7 @@ type node struct {
 	why     string
 	device  string // of the root
 	pages   int
-	reasons map[string]string // why, of entries that are refused or wait, by their names
+	reasons map[string]string // by their names, of entries that are refused or wait why, and of those that are with another which
 
 	changed bool // it is not as it was committed
 	stirred bool // its time moved while it was listed
@@ -89,7 +90,7 @@ type node struct {
 	ends *recognise.Endings // of the names in it and below; nil: not found out yet
 }
 
-// note keeps why an entry is refused, or waits.
+// note keeps why an entry is refused, or waits, or with which it is.
 func (n *node) note(name, why string) {
 	if n.reasons == nil {
 		n.reasons = map[string]string{}
@@ -111,7 +112,7 @@ func (e *entry) isThere() bool { return !e.gone && !e.replaced }
 // replace has an entry of another kind take the name of one, which is lost by that.
 func (e *entry) replace() {
 	e.lost, e.replaced, e.waits = !e.gone, true, false
-	if e.verdict == refused { // the reasons are kept by names
+	if e.verdict == refused || e.verdict == with { // the reasons are kept by names
 		e.verdict = unknown
 	}
 }
@@ -143,7 +144,7 @@ func (n *node) reunite(only func(*entry) bool) (any bool) {
 			was.gone, was.lost, any = true, true, true
 			continue
 		}
-		if was.waits = false; was.verdict == refused { // the reasons are kept by names
+		if was.waits = false; was.verdict == refused || was.verdict == with { // the reasons are kept by names
 			was.verdict = unknown
 		}
 	}
@@ -166,7 +167,10 @@ func inOrder(a, b entry) int {
 }
 
 // hasReason reports whether its folder says why an entry is as it is.
-func (e *entry) hasReason() bool { return e.verdict == refused || e.waits }
+func (e *entry) hasReason() bool { return e.tells() || e.verdict == with }
+
+// tells reports whether an entry is refused, or waits.
+func (e *entry) tells() bool { return e.verdict == refused || e.waits }
 
 // tree is all folders of a catalog by their paths.
 type tree map[string]*node
@@ -288,7 +292,7 @@ func (n *node) isMarked() bool {
 
 // tells reports whether an entry in a folder is refused, or waits.
 func (n *node) tells() bool {
-	return n.packed.tells || slices.ContainsFunc(n.entries, func(e entry) bool { return e.hasReason() })
+	return n.packed.tells || slices.ContainsFunc(n.entries, func(e entry) bool { return e.tells() })
 }
 
 // hasFolders reports whether a folder has, or had, folders in it.

@@ -373,6 +373,9 @@ func contentOf(ctx context.Context, k *Keeper, o *object, to layout.Name) (dir s
 		}
 		return "", done, errors.Join(err, opened.Close())
 	}
+	if len(opened.Beside) > 0 { // the inventory says which files of the folder these are
+		return filepath.Dir(opened.Place), opened.Close, nil
+	}
 	return opened.Content, opened.Close, nil
 }
 

@@ -244,7 +244,11 @@ func (o ownCopies) source(ctx context.Context) (found layout.FixityCheck, err er
 		return found, err
 	}
 	found.Path = o.c.shown(path)
-	sum, err := inbox.Digest(ctx, path)
+	beside, err := besideOf(o.r.Manifest)
+	if err != nil {
+		return found, err
+	}
+	sum, err := digestOf(ctx, path, beside)
 	if err == nil {
 		err = o.r.pace.take(ctx, sum.Bytes)
 	}
@@ -267,7 +271,10 @@ func (o ownCopies) content(ctx context.Context) (found layout.FixityCheck, err e
 		return found, os.ErrNotExist
 	}
 	found.Path = o.c.shown(path)
-	found.Files, found.Bytes, err = compare(ctx, path, o.r.inventory, o.r.pace)
+	beside, err := o.c.besideIn(o.r.Manifest)
+	if err == nil {
+		found.Files, found.Bytes, err = compare(ctx, path, beside, o.r.inventory, o.r.pace)
+	}
 	return found, err
 }
 
@@ -322,12 +329,17 @@ func checkBag(ctx context.Context, dir string, item layout.ItemID, p *pace) (bag
 }
 
 // compare hashes an object and compares it with an inventory.
-func compare(ctx context.Context, path string, inventory *layout.Inventory, p *pace) (n int, size int64, err error) {
-	tree, err := steps.ObjectTree(ctx, path)
+func compare(ctx context.Context, path string, beside []string, inventory *layout.Inventory, p *pace) (n int, size int64, err error) {
+	tree, err := steps.ObjectTree(ctx, path, beside...)
+	if _, main := os.Lstat(path); errors.Is(err, fs.ErrNotExist) && len(beside) > 0 && main == nil {
+		return 0, 0, damage("a file beside " + layout.EncodePath(filepath.Base(path)) + " is not there")
+	}
 	if err != nil {
 		return 0, 0, unreadable(err)
 	}
-	tree = steps.Known(tree, path, inventory)
+	if len(beside) == 0 {
+		tree = steps.Known(tree, path, inventory)
+	}
 	n, size = len(tree.Files), tree.Bytes()
 	if len(tree.Others) > 0 {
 		return n, size, damage(layout.EncodePath(tree.Others[0].Path) + " is no regular file")

@@ -40,6 +40,6 @@ func Object(ctx context.Context, c *Checks, id layout.ItemID, to string) (err er
 	if err := unbag(bag, to, r.inventory); err != nil {
 		return notSound(got.From, err)
 	}
-	_, _, err = compare(ctx, to, r.inventory, nil)
+	_, _, err = compare(ctx, to, nil, r.inventory, nil)
 	return notSound(got.From, err)
 }

@@ -119,7 +119,7 @@ func isTwin(ctx context.Context, c *Checks, r *record) (bool, error) {
 	if !isThere(content) || r.inventory == nil {
 		return false, nil
 	}
-	_, _, err = compare(ctx, content, r.inventory, nil)
+	_, _, err = compare(ctx, content, nil, r.inventory, nil)
 	var wrong damage
 	if errors.As(err, &wrong) {
 		return true, nil
@@ -241,7 +241,7 @@ func verifyParts(ctx context.Context, c *Checks, r *record, scratch string, out 
 		out.Parts, out.Bytes = append(out.Parts, layout.SourceDir), out.Bytes+sum.Bytes
 	}
 	if content := filepath.Join(scratch, layout.ContentDir); isThere(content) && !here(layout.ContentDir) && r.inventory != nil {
-		_, size, err := compare(ctx, content, r.inventory, nil)
+		_, size, err := compare(ctx, content, nil, r.inventory, nil)
 		if err != nil {
 			return err
 		}
@@ -386,7 +386,7 @@ func verifyCopy(ctx context.Context, c *Checks, id layout.ItemID, scratch string
 		}
 	}
 	if content := filepath.Join(scratch, layout.ContentDir); isThere(content) && r.inventory != nil {
-		if _, _, err := compare(ctx, content, r.inventory, nil); err != nil {
+		if _, _, err := compare(ctx, content, nil, r.inventory, nil); err != nil {
 			return err
 		}
 	}

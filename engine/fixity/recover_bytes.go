@@ -61,7 +61,7 @@ func (r *recovery) placeBytes(ctx context.Context, b *bagged, bag string) (where
 		if err := disk.RemoveTree(made); err != nil {
 			return "", err
 		}
-	} else if _, _, err := compare(ctx, made, &inventory, nil); err != nil {
+	} else if _, _, err := compare(ctx, made, nil, &inventory, nil); err != nil {
 		return "", err
 	}
 	return where, disk.SyncFS(dir)

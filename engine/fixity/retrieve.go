@@ -164,7 +164,7 @@ func (h handing) bag(ctx context.Context, bag, to string) (n int, size int64, er
 		}
 		return int(report.PayloadFiles), report.PayloadBytes, nil
 	}
-	err = place(ctx, bag, to, nil, func(made string) error {
+	err = place(ctx, bag, nil, to, nil, func(made string) error {
 		report, err := checkBag(ctx, made, id, nil)
 		n, size = int(report.PayloadFiles), report.PayloadBytes
 		return notSound(bag, err)
@@ -194,9 +194,13 @@ func (h handing) object(ctx context.Context, out *Retrieved) error {
 	if archive.FormatOfName(filepath.Base(out.To)) != archive.None {
 		return fault.New(fault.Refused, fmt.Sprintf("item %s was not deposited yet; its object can be had as a folder", r.Manifest.Item.Short()))
 	}
+	beside, err := h.c.besideIn(r.Manifest)
+	if err != nil {
+		return err
+	}
 	out.From = object
-	return place(ctx, object, out.To, r.inventory, func(made string) error {
-		out.Files, out.Bytes, err = compare(ctx, made, r.inventory, nil)
+	return place(ctx, object, beside, out.To, r.inventory, func(made string) error {
+		out.Files, out.Bytes, err = compare(ctx, made, nil, r.inventory, nil)
 		if err != nil && inPlace {
 			if why, changed := h.c.folder.PlaceChanged(ctx, r.Manifest); changed == nil && why != "" {
 				return h.c.folder.NotAsCatalogued(r.Manifest, why)
@@ -208,17 +212,19 @@ func (h handing) object(ctx context.Context, out *Retrieved) error {
 
 // place copies a tree to a place where nothing is, and checks the copy before it gets its
 // name. The file of a loose one is called as the inventory calls it; nil: of a bag.
-func place(ctx context.Context, from, to string, inventory *layout.Inventory, check func(made string) error) (err error) {
+func place(ctx context.Context, from string, beside []string, to string, inventory *layout.Inventory, check func(made string) error) (err error) {
 	scratch, err := files.NewScratch(to)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, scratch.Close()) }()
-	tree, err := steps.ObjectTree(ctx, from)
+	tree, err := steps.ObjectTree(ctx, from, beside...)
 	if err != nil {
 		return notSound(from, unreadable(err))
 	}
-	tree = steps.Known(tree, from, inventory)
+	if len(beside) == 0 {
+		tree = steps.Known(tree, from, inventory)
+	}
 	if len(tree.Others) > 0 {
 		return notSound(from, damage(layout.EncodePath(tree.Others[0].Path)+" is no regular file"))
 	}

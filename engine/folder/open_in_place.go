@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"bagpipe/engine/fault"
 	"bagpipe/layout"
@@ -35,6 +36,15 @@ func (fo *Folders) OpenInPlace(ctx context.Context, m layout.Manifest, name stri
 	}
 	if why != "" {
 		return nil, fo.NotAsCatalogued(m, why)
+	}
+	if with, err := m.Source.Place.Beside(); err != nil || len(with) > 0 {
+		if name != filepath.Base(at.rel) && !slices.Contains(with, name) {
+			err = errors.Join(err, fault.New(fault.NotFound, fmt.Sprintf("%s is no file of the object %s in catalog %s", layout.EncodePath(name), m.Source.Place.Path, m.Source.Place.Catalog)))
+		}
+		if err != nil {
+			return nil, err
+		}
+		return disk.OpenBeneath(at.root, filepath.Join(filepath.Dir(at.rel), name), os.O_RDONLY)
 	}
 	object, err := disk.OpenBeneath(at.root, at.rel, os.O_RDONLY)
 	if err != nil {

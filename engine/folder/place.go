@@ -102,10 +102,14 @@ func (fo *Folders) PlaceChanged(ctx context.Context, m layout.Manifest) (why str
 	if err != nil || at == (below{}) {
 		return "", err
 	}
+	with, err := m.Source.Place.Beside()
+	if err != nil {
+		return "", err
+	}
 	stamp := ""
 	held, err := disk.Hold(at.root, at.rel)
 	if err == nil {
-		stamp, err = StampPlace(ctx, held.Path(), trusting)
+		stamp, err = StampPlace(ctx, held.Path(), with, trusting)
 		held.Release()
 	}
 	if errors.Is(err, fs.ErrNotExist) {
@@ -149,17 +153,23 @@ func (fo *Folders) Barred(m layout.Manifest) (why string) {
 		return ""
 	}
 	p := m.Source.Place
-	_ = filepath.WalkDir(path, func(at string, d fs.DirEntry, err error) error {
+	barred := func(at string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
 			err = unix.Faccessat(unix.AT_FDCWD, at, unix.R_OK, unix.AT_EACCESS)
 		}
 		if errors.Is(err, fs.ErrPermission) {
-			below := strings.TrimPrefix(at, path)
-			why = fmt.Sprintf("%s in catalog %s may not be read by this account (%s)", p.Path+layout.EncodePath(below), p.Catalog, disk.AccountName(os.Geteuid()))
+			rel := strings.TrimPrefix(at, strings.TrimSuffix(path, "/"+filepath.Base(path))+"/")
+			why = fmt.Sprintf("%s in catalog %s may not be read by this account (%s)", filepath.Join(filepath.Dir(p.Path), layout.EncodePath(rel)), p.Catalog, disk.AccountName(os.Geteuid()))
 			return fs.SkipAll
 		}
 		return nil // it may have gone
-	})
+	}
+	with, _ := p.Beside() // what does not name a file is told of by the step
+	for _, name := range append([]string{filepath.Base(path)}, with...) {
+		if _ = filepath.WalkDir(filepath.Join(filepath.Dir(path), name), barred); why != "" {
+			break
+		}
+	}
 	return why
 }
 
@@ -180,8 +190,11 @@ func isMount(dir string) bool {
 
 // StampPlace is the state of an object: name, type, size, inode, modification and change time
 // of all in it; of its top, which may be moved, neither name nor change time. With trusting it
-// is names, types, sizes and modification times alone.
-func StampPlace(ctx context.Context, object string, trusting bool) (string, error) {
+// is names, types, sizes and modification times alone. With are the files beside it that it is made of, too.
+func StampPlace(ctx context.Context, object string, with []string, trusting bool) (string, error) {
+	if len(with) > 0 {
+		return stampFiles(ctx, object, with, trusting)
+	}
 	var st syscall.Stat_t
 	err := syscall.Lstat(object, &st)
 	for err == syscall.EINTR {
@@ -247,9 +260,10 @@ func named(sum []byte) string { return "sha256:" + hex.EncodeToString(sum) }
 
 // Opened is what a step sees of an object in place.
 type Opened struct {
-	Place   string // the object itself
-	Source  string // a folder with a link to it, under its name
-	Content string // the object, or what was packed in it
+	Place   string   // the object itself
+	Source  string   // a folder with a link to it, under its name
+	Content string   // the object, or what was packed in it; of files side by side a folder with a link to each
+	Beside  []string // the files beside Place that are the object together with it; none where Content is not the object
 	dir     string
 }
 
@@ -258,6 +272,9 @@ func (fo *Folders) OpenPlace(ctx context.Context, m layout.Manifest, scratch str
 	at, _, err := fo.rootOf(m)
 	if at != (below{}) {
 		o.Place = filepath.Join(at.root, at.rel)
+	}
+	if err == nil && o.Place != "" && fo.InPlace(m) {
+		o.Beside, err = m.Source.Place.Beside()
 	}
 	if err != nil || o.Place == "" || scratch == "" {
 		o.Source, o.Content = "", o.Place
@@ -273,6 +290,9 @@ func (fo *Folders) OpenPlace(ctx context.Context, m layout.Manifest, scratch str
 	o.Source = filepath.Join(o.dir, layout.SourceDir)
 	if err := os.MkdirAll(o.Source, 0o700); err != nil {
 		return o, err
+	}
+	if with, err := m.Source.Place.Beside(); err != nil || len(with) > 0 {
+		return o, errors.Join(err, o.linkTo(m.Source.Name, with))
 	}
 	if err := os.Symlink(o.Place, filepath.Join(o.Source, filepath.Base(o.Place))); err != nil {
 		return o, err
@@ -307,10 +327,11 @@ func (o Opened) NotCatalogued(m layout.Manifest, v *layout.Inventory) (why strin
 		return "", err
 	}
 	const other = "is not the object that was catalogued: "
-	if info.Mode().IsRegular() && info.Size() != m.Source.Bytes {
+	single := info.Mode().IsRegular() && len(m.Source.Place.With) == 0
+	if single && info.Size() != m.Source.Bytes {
 		return fmt.Sprintf(other+"it has %d bytes, and had %d", info.Size(), m.Source.Bytes), nil
 	}
-	if o.Content != o.Place {
+	if o.Content != o.Place && len(o.Beside) == 0 {
 		return "", nil
 	}
 	sum, err := inbox.SumOf(v)
@@ -318,7 +339,7 @@ func (o Opened) NotCatalogued(m layout.Manifest, v *layout.Inventory) (why strin
 		return "", err
 	}
 	for _, f := range v.Files {
-		if info.Mode().IsRegular() { // the one
+		if single { // the one
 			sum.Digest = "sha256:" + f.SHA256
 		}
 	}

@@ -18,14 +18,14 @@ func TestNoStampOverAMount(t *testing.T) {
 	if err := os.Mkdir(in, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := StampPlace(t.Context(), dir, true); err != nil {
+	if _, err := StampPlace(t.Context(), dir, nil, true); err != nil {
 		t.Fatal(err)
 	}
 	if err := unix.Mount(t.TempDir(), in, "", unix.MS_BIND, ""); err != nil {
 		t.Skipf("cannot mount: %v", err)
 	}
 	t.Cleanup(func() { unix.Unmount(in, unix.MNT_DETACH) })
-	if _, err := StampPlace(t.Context(), dir, true); !errors.Is(err, errMounted) {
+	if _, err := StampPlace(t.Context(), dir, nil, true); !errors.Is(err, errMounted) {
 		t.Errorf("StampPlace = %v, want %v", err, errMounted)
 	}
 }
@@ -44,7 +44,7 @@ func TestStampOfAListedFile(t *testing.T) {
 		}
 		listed := StampFile(info.Size(), info.Sys().(*syscall.Stat_t).Ino, info.ModTime().UnixNano(), trusting)
 		is := func() string {
-			stamp, err := StampPlace(t.Context(), name, trusting)
+			stamp, err := StampPlace(t.Context(), name, nil, trusting)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -183,6 +183,11 @@ var (
 // Digest reads the file or folder at path, several files at once.
 func Digest(ctx context.Context, path string) (Sum, error) { return content.Digest(ctx, path) }
 
+// DigestFiles is Digest of a folder that would hold some of the files of dir alone.
+func DigestFiles(ctx context.Context, dir string, names []string) (Sum, error) {
+	return content.DigestFiles(ctx, dir, names)
+}
+
 // SumOf is what Digest gives of a folder with the files of an inventory.
 func SumOf(v *layout.Inventory) (Sum, error) { return content.SumOf(v) }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"bagpipe/engine/fault"
 	"bagpipe/engine/folder"
@@ -34,8 +35,9 @@ import (
 type InPlace struct {
 	Item     layout.ItemID // that it is, or is to be
 	Catalog  *roots.Catalog
-	Path     string // below the catalog's root
-	Workflow string // that it was recognised for, "": the catalog's
+	Path     string   // below the catalog's root
+	With     []string // names of the files beside it that are the object together with it, sorted
+	Workflow string   // that it was recognised for, "": the catalog's
 
 	New     bool              // Item is a new identifier: no item has it
 	Anew    bool              // other rules are in force than it was recognised by: its item says what they say
@@ -102,7 +104,7 @@ func (a *admitting) inPlace(ctx context.Context, o InPlace) (_ *drop, err error)
 		return nil, err
 	}
 	defer held.Release()
-	stamp, err := folder.StampPlace(ctx, held.Path(), o.Catalog.Trusting())
+	stamp, err := folder.StampPlace(ctx, held.Path(), o.With, o.Catalog.Trusting())
 	if errors.Is(err, fs.ErrNotExist) {
 		err = errors.Join(err, ErrUnsettled)
 	}
@@ -119,7 +121,11 @@ func (a *admitting) inPlace(ctx context.Context, o InPlace) (_ *drop, err error)
 	if err != nil {
 		return nil, err
 	}
-	d.sum, err = inbox.Digest(ctx, held.Path())
+	if files := o.files(); files != nil {
+		d.sum, err = inbox.DigestFiles(ctx, filepath.Dir(held.Path()), files)
+	} else {
+		d.sum, err = inbox.Digest(ctx, held.Path())
+	}
 	var bad *inbox.BadError
 	if errors.As(err, &bad) && bad.Rule != inbox.RuleUnreadable {
 		return nil, &Refused{bad.Error()}
@@ -138,8 +144,14 @@ func recognised(ctx context.Context, a *admitting, o InPlace, path, stamp string
 	c := o.Catalog
 	t := inbox.Taken{Path: path, Name: filepath.Base(path), Collection: c.Collection, ID: o.Item, At: a.ledger.Now(),
 		Ticket: inbox.Ticket{Collection: c.Collection, Chosen: true, Workflow: layout.Name(cmp.Or(o.Workflow, c.Workflow)), By: "catalog " + string(c.Name)}}
+	files := o.files()
+	if files != nil {
+		if t.Name, err = a.recognition.NameOf(ctx, t, c.Root, files); err != nil {
+			return nil, err
+		}
+	}
 	d := &drop{taken: t, Admitted: Admitted{Item: o.Item, Collection: c.Collection, Label: layout.EncodePath(t.Name)}}
-	if d.admission, d.refused, err = a.recognition.PlanInPlace(ctx, t, c.Root, o.Seen, told); err != nil {
+	if d.admission, d.refused, err = a.recognition.PlanInPlace(ctx, t, files, c.Root, o.Seen, told); err != nil {
 		return nil, err
 	}
 	switch {
@@ -149,8 +161,23 @@ func recognised(ctx context.Context, a *admitting, o InPlace, path, stamp string
 		return nil, &Refused{d.refused}
 	}
 	d.Label = cmp.Or(d.admission.Outcome.Label, d.Label)
-	d.place = &layout.Place{Catalog: c.Name, Path: layout.EncodePath(o.Path), Stamp: stamp}
+	d.place = &layout.Place{Catalog: c.Name, Path: layout.EncodePath(o.Path), Stamp: stamp, With: o.encodedWith()}
 	return d, nil
+}
+
+// files are the names of those that are the object together, the main one first; nil: one file or folder is it.
+func (o *InPlace) files() []string {
+	if len(o.With) == 0 {
+		return nil
+	}
+	return append([]string{filepath.Base(o.Path)}, o.With...)
+}
+
+func (o *InPlace) encodedWith() (with []string) {
+	for _, name := range o.With {
+		with = append(with, layout.EncodePath(name))
+	}
+	return with
 }
 
 // unmoved answers ErrUnsettled where an object has another stamp than it had.
@@ -160,7 +187,7 @@ func unmoved(ctx context.Context, o InPlace, stamp string) error {
 		return errors.Join(err, ErrUnsettled)
 	}
 	defer held.Release()
-	after, err := folder.StampPlace(ctx, held.Path(), o.Catalog.Trusting())
+	after, err := folder.StampPlace(ctx, held.Path(), o.With, o.Catalog.Trusting())
 	if err != nil || after != stamp {
 		return errors.Join(held.Named(err), ErrUnsettled)
 	}
@@ -258,6 +285,11 @@ func carry(ctx context.Context, a *admitting, o InPlace) error {
 	place := *rec.Manifest.Source.Place
 	place.Path = layout.EncodePath(o.Path)
 	d := &drop{taken: inbox.Taken{Name: filepath.Base(o.Path)}, place: &place, sum: inbox.Sum{Digest: rec.Manifest.Source.Digest}}
+	if len(place.With) > 0 { // it goes by the name that its files have together
+		if d.taken.Name, err = layout.DecodePath(rec.Manifest.Source.Name); err != nil {
+			return err
+		}
+	}
 	_, err = a.samePlace(ctx, o, rec.Manifest, rec.Committed.Manifest, d)
 	return err
 }
@@ -276,7 +308,7 @@ func asCatalogued(ctx context.Context, a *admitting, o InPlace) (*drop, error) {
 		return nil, err
 	}
 	was := rec.Manifest.Source.Place
-	if was == nil || was.Path != layout.EncodePath(o.Path) {
+	if was == nil || was.Path != layout.EncodePath(o.Path) || !slices.Equal(was.With, o.encodedWith()) {
 		return nil, nil
 	}
 	d, err := recognised(ctx, a, o, filepath.Join(o.Catalog.Root, o.Path), was.Stamp, nil)
@@ -336,12 +368,13 @@ func (d *drop) placed(o InPlace, m *layout.Manifest, committed []byte) (now []by
 	switch {
 	case was.Path != d.place.Path:
 		what = "moved"
-	case *was == *d.place:
+	case was.Equal(d.place):
 		what = "recognised"
 	}
 	label, name := d.calledNow(*m), layout.EncodePath(d.taken.Name)
-	touched := layout.Place{Catalog: was.Catalog, Path: was.Path, Stamp: d.place.Stamp} == *d.place && what == "seen"
-	if touched && !o.Anew && label == m.Label && name == m.Source.Name {
+	stamped := *was
+	stamped.Stamp = d.place.Stamp
+	if touched := stamped.Equal(d.place) && what == "seen"; touched && !o.Anew && label == m.Label && name == m.Source.Name {
 		if now = restamped(committed, was.Stamp, d.place.Stamp); now != nil {
 			return now, what, nil
 		}

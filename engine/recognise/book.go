@@ -188,6 +188,7 @@ func (f *facts) judge(ctx context.Context, rules []*Rule, folderType string, o O
 	split := f.split(ctx, rules, o, out)
 	alone := o.Within || split != nil
 	var best *tried
+	parted := false // it holds several objects: only what a rule is sure of is one
 	for _, r := range rules {
 		if r.Split != "" || !r.isFor(kind) {
 			continue // files and folders have rules of their own
@@ -207,10 +208,11 @@ func (f *facts) judge(ctx context.Context, rules []*Rule, folderType string, o O
 			return nil, ctx.Err()
 		}
 		out.tell(r, t)
-		if alone && len(t.objects) > 0 {
+		if (alone || o.Particular && kind == KindFolder) && len(t.objects) > 0 {
+			parted = parted || t.verdict >= Maybe
 			continue
 		}
-		if t.verdict == Yes || t.verdict == Maybe && best == nil {
+		if t.verdict == Yes || t.verdict == Maybe && best == nil && !parted {
 			best = t
 		}
 		if t.verdict == Yes {

@@ -80,6 +80,9 @@ func (r transfer) callOf(ctx context.Context, l *loan, carried bool) (wire.Call,
 	if l.shared {
 		call.Dir, call.Scratch, call.Source, call.Content, call.Place = layout.EncodePath(c.Dir), layout.EncodePath(c.Scratch),
 			layout.EncodePath(c.Source), layout.EncodePath(c.Content), layout.EncodePath(c.Place)
+		for _, name := range c.Beside {
+			call.Beside = append(call.Beside, layout.EncodePath(name))
+		}
 		return call, nil
 	}
 	below, err := filepath.Rel(c.Dir, c.Content)

@@ -71,7 +71,15 @@ func letMove(a, b map[string]any, before, now []byte) {
 	}
 	moved := maps.Clone(source)
 	moved["name"] = is.Source.Name
-	moved["place"] = map[string]any{"catalog": string(is.Source.Place.Catalog), "path": is.Source.Place.Path, "stamp": is.Source.Place.Stamp}
+	place := map[string]any{"catalog": string(is.Source.Place.Catalog), "path": is.Source.Place.Path, "stamp": is.Source.Place.Stamp}
+	if with := is.Source.Place.With; len(with) > 0 {
+		names := make([]any, len(with))
+		for i, name := range with {
+			names[i] = name
+		}
+		place["with"] = names
+	}
+	moved["place"] = place
 	if delete(moved, "rule"); is.Source.Rule != "" {
 		moved["rule"] = is.Source.Rule
 	}

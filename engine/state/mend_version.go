@@ -47,8 +47,9 @@ func samePlaces(was, is layout.Source) bool {
 	if err != nil {
 		return false
 	}
-	_, err = layout.ParseRelPath(at)
-	return err == nil
+	_, badPath := layout.ParseRelPath(at)
+	_, badName := is.Place.Beside()
+	return badPath == nil && badName == nil
 }
 
 // sameSource compares what two manifests say was dropped; an object of a catalog may have moved, and been recognised anew.

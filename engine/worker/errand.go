@@ -153,6 +153,13 @@ func foldersOf(call wire.Call) (f steps.Folders, err error) {
 		}
 		*to = filepath.FromSlash(p)
 	}
+	for _, coded := range call.Beside {
+		name, err := layout.DecodePath(coded)
+		if err != nil {
+			return f, err
+		}
+		f.Beside = append(f.Beside, name)
+	}
 	return f, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"strings"
 
 	"bagpipe/engine/inbox"
 	"bagpipe/engine/ledger"
@@ -38,8 +39,9 @@ func (re *Recogniser) Plan(ctx context.Context, t inbox.Taken, above ...recognis
 
 // PlanInPlace is Plan of an object that stays where it is, below the root of a catalog. seen has read the
 // rule files of the folders there; nil: they are read. told is what it recognised, which still holds; nil: the
-// rules are asked.
-func (re *Recogniser) PlanInPlace(ctx context.Context, t inbox.Taken, root string, seen *recognise.Survey, told *recognise.Outcome) (p Admission, refusal string, err error) {
+// rules are asked. files are the names of those that are the object together, the one at its path first; nil: what is
+// there is the object.
+func (re *Recogniser) PlanInPlace(ctx context.Context, t inbox.Taken, files []string, root string, seen *recognise.Survey, told *recognise.Outcome) (p Admission, refusal string, err error) {
 	c := re.settings.Current()
 	if told != nil && seen.Of(c.Book) {
 		return re.admission(c, t, told, nil)
@@ -47,6 +49,9 @@ func (re *Recogniser) PlanInPlace(ctx context.Context, t inbox.Taken, root strin
 	asked := recognise.Candidate{Path: t.Path, Name: t.Name, Collection: t.Collection, Inbox: root, InPlace: true}
 	if dir, err := filepath.Rel(root, filepath.Dir(t.Path)); err == nil {
 		asked.Above = recognise.FoldersTo(root, dir)
+	}
+	if files != nil {
+		asked.Path, asked.Files = filepath.Dir(t.Path), files
 	}
 	how := re.Asking(c.Settings)
 	how.Particular = true
@@ -56,6 +61,18 @@ func (re *Recogniser) PlanInPlace(ctx context.Context, t inbox.Taken, root strin
 	}
 	o, err := ask(ctx, asked, how)
 	return re.admission(c, t, o, err)
+}
+
+// NameOf is what files that lie side by side below the root of a catalog, and are one object, are called together.
+func (re *Recogniser) NameOf(ctx context.Context, t inbox.Taken, root string, files []string) (string, error) {
+	all := re.settings.Current().Book.Together(ctx, t.Collection, filepath.Dir(t.Path), root, files)
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	if len(all) > 0 && all[0].Files[0] == files[0] {
+		return all[0].Name, nil
+	}
+	return cmp.Or(strings.TrimSuffix(files[0], filepath.Ext(files[0])), files[0]), nil
 }
 
 // admission says what becomes of a drop, by what was recognised.

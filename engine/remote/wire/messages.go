@@ -199,6 +199,7 @@ type Sent struct {
 	Source  string   `json:"source"`            // where it is shared the whole path, else below the item's folder
 	Content string   `json:"content"`           // as Source
 	Place   string   `json:"place,omitempty"`   // where the object stays that was not taken in
+	Beside  []string `json:"beside,omitempty"`  // names of the files beside it that are the object together with it
 	Folders []string `json:"folders,omitempty"` // to be made, also where they are empty
 	Files   []File   `json:"files,omitempty"`
 }

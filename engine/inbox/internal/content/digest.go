@@ -97,7 +97,34 @@ func digest(ctx context.Context, path string) (Sum, error) {
 	case !info.IsDir():
 		return Sum{}, whyNot(path, ".", errOpen)
 	}
-	return digestFolder(ctx, path)
+	path = filepath.Clean(path)
+	in, err := disk.OpenFolderBeneath(filepath.Dir(path), filepath.Base(path))
+	if err != nil {
+		return Sum{}, err
+	}
+	defer in.Close() // read only: nothing can be lost
+	return digestFolder(ctx, path, in, listFiles)
+}
+
+// DigestFiles is Digest of a folder that would hold some of the files of dir alone.
+func DigestFiles(ctx context.Context, dir string, names []string) (Sum, error) {
+	in, err := disk.OpenFolder(dir)
+	if err != nil {
+		return Sum{}, err
+	}
+	defer in.Close() // read only: nothing can be lost
+	s, err := digestFolder(ctx, dir, in, func(ctx context.Context, _ string, do func(context.Context, string) error) error {
+		for _, name := range names {
+			if err := errors.Join(do(ctx, name), ctx.Err()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return Sum{}, fmt.Errorf("digest files in %s: %w", layout.EncodePath(dir), err)
+	}
+	return s, nil
 }
 
 const BufferSize = 128 << 10
@@ -151,18 +178,12 @@ const (
 	smallAlone  = 64 << 10
 )
 
-func digestFolder(ctx context.Context, dir string) (Sum, error) {
+func digestFolder(ctx context.Context, dir string, in disk.Folder, list func(ctx context.Context, dir string, do func(context.Context, string) error) error) (Sum, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	dir = filepath.Clean(dir)
-	in, err := disk.OpenFolderBeneath(filepath.Dir(dir), filepath.Base(dir))
-	if err != nil {
-		return Sum{}, err
-	}
-	defer in.Close() // read only: nothing can be lost
 	d := &folderDigest{dir: dir, in: in, buf: lents.Get().(*lent), cancel: cancel}
 	defer d.buf.giveBack()
-	err = listFiles(ctx, dir, d.file)
+	err := list(ctx, dir, d.file)
 	if d.work != nil {
 		close(d.work)
 		d.helped.Wait()
