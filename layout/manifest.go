@@ -326,11 +326,33 @@ func (m Manifest) Encode(old []byte) ([]byte, error) {
 			return out, nil
 		}
 	}
+	old, err := forgetWith(old, &m)
+	if err != nil {
+		return nil, fmt.Errorf("read %s of %s: %w", ManifestJSON, m.Item, err)
+	}
 	out, err := rewriteBut(old, m, "metadata", "quality", "type") // m has all of these: what it has not was taken away
 	if err != nil {
 		return nil, fmt.Errorf("write %s of %s: %w", ManifestJSON, m.Item, err)
 	}
 	return out, nil
+}
+
+// forgetWith gives what an object in place was, where it is no more made of files side by side, without their names: they are no
+// field that m does not know.
+func forgetWith(old []byte, m *Manifest) ([]byte, error) {
+	if p := m.Source.Place; p == nil || len(p.With) > 0 || !bytes.Contains(old, []byte(`"with"`)) {
+		return old, nil
+	}
+	var fields map[string]any
+	if err := decodeNumbers(old, &fields); err != nil {
+		return nil, err
+	}
+	if source, is := fields["source"].(map[string]any); is {
+		if place, is := source["place"].(map[string]any); is {
+			delete(place, "with")
+		}
+	}
+	return encodeDocument(fields)
 }
 
 // EncodeNext writes m as the next version over old: fields that neither knows survive,

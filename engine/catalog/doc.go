@@ -29,7 +29,9 @@
 // modification time, change time (= where it is the same); inode; the item, if it is one.
 // Verdicts are unknown, yes, maybe and no, as recognition has them, and part: of the object
 // that a folder above is. Of refused, an object that cannot be an item, the item that it was, or -,
-// and the reason stand behind the inode; what is in it stays part of it. An entry that is gone is kept while it, or what was below it, may be
+// and the reason stand behind the inode; what is in it stays part of it. So do of with, a file that is one object with a
+// file beside it, the item that it was by itself, or -, and the name of that file, whose entry names the item of the object; a
+// program that knows of none takes the last record of before. An entry that is gone is kept while it, or what was below it, may be
 // an item; what is below a gone folder is gone by that. Where an entry of another kind, or one that moved there, has its name now,
 // it is replaced, and what is known of it stands aside for its return; a program that knows of none forgets it.
 //

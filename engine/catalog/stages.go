@@ -84,7 +84,7 @@ func (s *scan) visit(ctx context.Context, path, rules string, inside bool) (dirt
 
 // visitPart makes all in a folder parts of the object above it.
 func (s *scan) visitPart(ctx context.Context, n *node, rules string, due bool) (dirty bool, err error) {
-	dirty = due || n.changed && !n.onlyMoved()
+	dirty = due || n.changed
 	for i := range n.all() {
 		e := &n.all()[i]
 		if !e.isThere() {
@@ -110,16 +110,6 @@ func (s *scan) visitPart(ctx context.Context, n *node, rules string, due bool) (
 	return dirty, nil
 }
 
-// onlyMoved reports whether a folder lies elsewhere with all that was in it.
-func (n *node) onlyMoved() bool {
-	for i := range n.all() {
-		if e := &n.all()[i]; e.fresh || !e.moved || e.lost {
-			return false
-		}
-	}
-	return len(n.all()) > 0
-}
-
 // visitFree recognises a folder's entries, and gives the objects that are new.
 func (s *scan) visitFree(ctx context.Context, n *node, rules string, due, again bool) (fresh []object, err error) {
 	said, err := s.recogniseAll(ctx, n, again)
@@ -138,6 +128,7 @@ func (s *scan) visitFree(ctx context.Context, n *node, rules string, due, again 
 			if !e.verdict.isWhole() {
 				s.undo(path)
 			}
+			s.inheritBelow(path, e)
 			if dirty, err = s.visit(ctx, path, rules, e.verdict.isWhole()); err != nil {
 				return nil, err
 			}

@@ -140,6 +140,7 @@ func (s *scan) object(ctx context.Context, shelf *recognise.Shelf, n *node, t re
 		stay(others...)
 	case r.verdict.isObject():
 		inherit(n, main, others, was)
+		s.inheritAbove(n, main, t.Files)
 		r.whole, sets[main.name] = nil, r
 		main.fresh = main.fresh || changed
 		for _, name := range others {
@@ -162,5 +163,49 @@ func inherit(n *node, main *entry, others []string, was map[string][]string) {
 			main.item, e.item = e.item, ""
 			return
 		}
+	}
+}
+
+// inheritAbove has the main file of an object be the item that its folder was, which held nothing else and is no object any
+// more, as something came to it.
+func (s *scan) inheritAbove(n *node, main *entry, files []string) {
+	up, old := s.now[parentOf(n.path)], s.old[n.path]
+	if main.item != "" || n.path == "" || up == nil || old == nil {
+		return
+	}
+	had := false
+	alone := old.each(func(e *entry) bool {
+		now := n.find(e.name)
+		had = had || e.name == main.name && !e.gone
+		return e.gone || now == nil || !now.isThere() || slices.Contains(files, e.name)
+	})
+	is := up.findOf(n.path[strings.LastIndexByte(n.path, '/')+1:], folder)
+	if had && alone && is != nil && is.item != "" && !is.verdict.isWhole() {
+		main.item, is.item, up.changed = is.item, "", true
+	}
+}
+
+// inheritBelow has a folder that is an object be the item that files in it were together, where there is nothing else in it.
+func (s *scan) inheritBelow(path string, e *entry) {
+	n := s.now[path]
+	if n == nil || e.item != "" || !e.verdict.isObject() || s.open[path] {
+		return
+	}
+	var main *entry
+	others := 0
+	for i := range n.all() {
+		switch in := &n.all()[i]; {
+		case !in.isThere():
+		case in.verdict == with:
+			others++
+		case in.fresh && in.item == "": // it came to it
+		case in.verdict.isObject() && in.kind == file && in.item != "" && main == nil:
+			main = in
+		default:
+			return
+		}
+	}
+	if main != nil && others > 0 {
+		e.item, e.moved, main.item, n.changed = main.item, true, "", true
 	}
 }

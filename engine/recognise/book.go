@@ -219,6 +219,9 @@ func (f *facts) judge(ctx context.Context, rules []*Rule, folderType string, o O
 			break
 		}
 	}
+	if best != nil && best.verdict == Maybe && (alone || o.Particular) && kind == KindFolder && f.holdsSets(ctx, rules) {
+		best = nil
+	}
 	if best == nil {
 		best = split
 	}

@@ -110,7 +110,8 @@
 //
 // The first yes decides; else the first maybe; else the drop is refused. A rule
 // without conditions fits everything: it decides only where none said maybe before it.
-// Of a folder in a catalog it says nothing, and a rule that finds what it asks for in folders inside alone says no.
+// Of a folder in a catalog it says nothing, and a rule that finds what it asks for in folders inside alone says no. A rule
+// that tells several objects apart takes no such folder, nor one in a drop that is split; a maybe after it does not, either.
 // Rules for other kinds are not asked, so that files and folders have an order each.
 //
 // # metadata.rule

@@ -3,6 +3,7 @@ package recognise
 import (
 	"context"
 	"slices"
+	"strings"
 )
 
 // The rules are: files that lie side by side below a known folder are one object where they would be one as a drop
@@ -58,4 +59,22 @@ func (h *Shelf) Set(ctx context.Context, t Together) (*Outcome, error) {
 	c := h.above
 	c.Path, c.Name, c.Files = h.dir, t.Name, t.Files
 	return h.b.Recognise(ctx, c, h.o)
+}
+
+// holdsSets reports whether rules have the files that lie directly in a folder together as several objects.
+func (f *facts) holdsSets(ctx context.Context, rules []*Rule) bool {
+	l := f.listing(ctx)
+	if f.c.Files != nil || l.err != nil || l.cut || l.top != "" {
+		return false
+	}
+	names := slices.DeleteFunc(slices.Clone(l.files), func(name string) bool { return strings.Contains(name, "/") })
+	b, sets := &Book{inside: *f.lists, turn: f.turn}, 0
+	for _, r := range rules {
+		if sets < 2 && joins(r, f.c.Collection) {
+			found, taken := b.join(ctx, r, f.c.Collection, f.c.Path, names, false)
+			sets += len(found)
+			names = slices.DeleteFunc(names, func(name string) bool { return taken[name] })
+		}
+	}
+	return sets > 1
 }

@@ -201,6 +201,7 @@ func TestFoldersOfCatalogs(t *testing.T) {
 		{"one in each of two folders", two, "shapefiles/several", ""},
 		{"one directly", with(set("roads"), "letters/a.doc"), "shapefiles/incomplete", "shapefiles/incomplete"},
 		{"one directly, and an older one", with(set("roads"), "old/was.shp"), "shapefiles/incomplete", "shapefiles/incomplete"},
+		{"one beside a map", with(set("roads"), "map.tif", "map.tfw"), "shapefiles/incomplete", ""},
 		{"one with all that belongs to it", with(set("gis/roads"), "readme.txt"), "shapefiles/one", "shapefiles/one"},
 		{"one in a folder alone", set("gis/roads"), "shapefiles/one", "shapefiles/one"},
 		{"a scene among others", with(scene("x/"+gf1+"/", gf1), "a.doc"), "satellites/one-inside", ""},
