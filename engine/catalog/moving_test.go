@@ -285,3 +285,29 @@ func TestNamesOfOneFileMoveTogether(t *testing.T) {
 		}
 	})
 }
+
+// An object of which every file has another name is changed by that.
+func TestAllRenamedInAnObject(t *testing.T) {
+	check(t, 1)
+	rapid.Check(t, func(r *rapid.T) {
+		w := newWorld(r)
+		w.must(os.Mkdir(w.at("sheet"), 0o755))
+		for _, name := range []string{"a.tif", "a.tfw"} {
+			w.must(os.WriteFile(w.at("sheet/"+name), []byte(name), 0o644))
+		}
+		scan := func() *catalog.Report {
+			report, err := w.e.Catalog.Scan(t.Context(), "c", catalog.Options{})
+			w.must(err)
+			return report
+		}
+		if report := scan(); report.New != 1 {
+			r.Fatalf("%+v, expected one object", report.Counts)
+		}
+		for _, name := range []string{"tif", "tfw"} {
+			w.must(os.Rename(w.at("sheet/a."+name), w.at("sheet/b."+name)))
+		}
+		if report := scan(); report.Versions != 1 || report.New != 0 {
+			r.Errorf("%+v, expected a version", report.Counts)
+		}
+	})
+}
