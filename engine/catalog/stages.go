@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -21,7 +20,6 @@ import (
 	"bagpipe/layout"
 
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/sys/unix"
 )
 
 func hexOf(b []byte) string { return hex.EncodeToString(b) }
@@ -128,7 +126,7 @@ func (s *scan) visitFree(ctx context.Context, n *node, rules string, due, again 
 			if !e.verdict.isWhole() {
 				s.undo(path)
 			}
-			s.inheritBelow(path, e)
+			inheritBelow(s, path, e)
 			if dirty, err = s.visit(ctx, path, rules, e.verdict.isWhole()); err != nil {
 				return nil, err
 			}
@@ -223,7 +221,7 @@ func (s *scan) recogniseAll(ctx context.Context, n *node, again bool) (of map[st
 	var shelf *recognise.Shelf
 	if again || n.changed || n.tells() { // else all that is together is as it was
 		shelf = s.shelves.Shelf(n.path)
-		if sets, err = s.together(ctx, shelf, n, again); err != nil {
+		if sets, err = together(ctx, s, shelf, n, again); err != nil {
 			return nil, err
 		}
 	}
@@ -366,40 +364,7 @@ func (s *scan) recognise(ctx context.Context, shelf *recognise.Shelf, dir string
 		ask = shelf.Folder
 	}
 	o, err := ask(ctx, e.name)
-	return s.heard(dir, e, o, err)
-}
-
-// heard is what the rules said of an entry, or why they were not asked.
-func (s *scan) heard(dir string, e *entry, o *recognise.Outcome, err error) (recognised, error) {
-	var broken *layout.FileError
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return recognised{verdict: e.verdict, vanished: true}, nil
-	case ofStore(err):
-		why := "could not be looked into: " + plainText(err)
-		s.problem(join(dir, e.name), why)
-		return waiting(s, join(dir, e.name), e, why), nil
-	case errors.As(err, &broken):
-		noteFault(s, *broken)
-		return waiting(s, join(dir, e.name), e, "waits: "+err.Error()), nil
-	case err != nil:
-		return recognised{}, err
-	}
-	r := recognised{verdict: verdictOf(o, e.kind), workflow: o.Workflow}
-	if o.Whole {
-		r.whole = o
-	}
-	return r, nil
-}
-
-// ownErrors are of this process and its machine, whatever it reads.
-var ownErrors = []unix.Errno{unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.ENOSPC, unix.EDQUOT, unix.EINTR}
-
-// ofStore reports whether the store, or the way to it, would not give what was asked of it: a damaged or hung file system has many
-// words for that, and the rest of it is catalogued all the same.
-func ofStore(err error) bool {
-	no := unix.Errno(0)
-	return errors.As(err, &no) && !slices.Contains(ownErrors, no)
+	return heard(s, dir, e, o, err)
 }
 
 // noteFault notes a mistake of a folder's rule file, for which an entry waits.

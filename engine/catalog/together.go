@@ -2,13 +2,17 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"unicode"
 
 	"bagpipe/engine/recognise"
 	"bagpipe/layout"
+
+	"golang.org/x/sys/unix"
 )
 
 // The rules are: files of one folder that the sets of rules have together are one object, which is the item that its main
@@ -53,7 +57,7 @@ func (n *node) sets() (of map[string][]string) {
 }
 
 // together finds the files of a folder that are one object together, and says of each what it is.
-func (s *scan) together(ctx context.Context, shelf *recognise.Shelf, n *node, again bool) (sets map[string]recognised, err error) {
+func together(ctx context.Context, s *scan, shelf *recognise.Shelf, n *node, again bool) (sets map[string]recognised, err error) {
 	var was map[string][]string
 	if old := s.old[n.path]; old != nil {
 		was = old.sets()
@@ -62,7 +66,7 @@ func (s *scan) together(ctx context.Context, shelf *recognise.Shelf, n *node, ag
 	if len(was) == 0 && !shelf.MayHaveSets() {
 		return sets, nil
 	}
-	found, err := shelf.Sets(ctx, s.mayBeTogether(n))
+	found, err := shelf.Sets(ctx, mayBeTogether(s, n))
 	if err != nil {
 		if n.state != Unread && waits(err) != nil || ctx.Err() != nil {
 			return nil, err
@@ -73,7 +77,7 @@ func (s *scan) together(ctx context.Context, shelf *recognise.Shelf, n *node, ag
 		return sets, nil
 	}
 	for _, t := range found {
-		if err := s.object(ctx, shelf, n, t, was, again, sets); err != nil {
+		if err := objectOf(ctx, s, shelf, n, t, was, again, sets); err != nil {
 			return nil, err
 		}
 	}
@@ -98,7 +102,7 @@ func values(of map[string][]string) (all [][]string) {
 }
 
 // mayBeTogether gives the names of the files that rules may have together.
-func (s *scan) mayBeTogether(n *node) (names []string) {
+func mayBeTogether(s *scan, n *node) (names []string) {
 	if n.path != "" && slices.ContainsFunc(strings.Split(n.path, "/"), s.passed) {
 		return nil
 	}
@@ -110,8 +114,8 @@ func (s *scan) mayBeTogether(n *node) (names []string) {
 	return names
 }
 
-// object says what files are that belong together by their names; was says which were together.
-func (s *scan) object(ctx context.Context, shelf *recognise.Shelf, n *node, t recognise.Together, was map[string][]string, again bool, sets map[string]recognised) error {
+// objectOf says what files are that belong together by their names; was says which were together.
+func objectOf(ctx context.Context, s *scan, shelf *recognise.Shelf, n *node, t recognise.Together, was map[string][]string, again bool, sets map[string]recognised) error {
 	main, others := n.find(t.Files[0]), t.Files[1:]
 	text := mainText(main.name)
 	changed := !slices.Equal(was[text], others)
@@ -129,7 +133,7 @@ func (s *scan) object(ctx context.Context, shelf *recognise.Shelf, n *node, t re
 		return nil
 	}
 	o, err := shelf.Set(ctx, t)
-	r, err := s.heard(n.path, main, o, err)
+	r, err := heard(s, n.path, main, o, err)
 	switch {
 	case err != nil:
 		return err
@@ -140,7 +144,7 @@ func (s *scan) object(ctx context.Context, shelf *recognise.Shelf, n *node, t re
 		stay(others...)
 	case r.verdict.isObject():
 		inherit(n, main, others, was)
-		s.inheritAbove(n, main, t.Files)
+		inheritAbove(s, n, main, t.Files)
 		r.whole, sets[main.name] = nil, r
 		main.fresh = main.fresh || changed
 		for _, name := range others {
@@ -168,7 +172,7 @@ func inherit(n *node, main *entry, others []string, was map[string][]string) {
 
 // inheritAbove has the main file of an object be the item that its folder was, which held nothing else and is no object any
 // more, as something came to it.
-func (s *scan) inheritAbove(n *node, main *entry, files []string) {
+func inheritAbove(s *scan, n *node, main *entry, files []string) {
 	up, old := s.now[parentOf(n.path)], s.old[n.path]
 	if main.item != "" || n.path == "" || up == nil || old == nil {
 		return
@@ -186,7 +190,7 @@ func (s *scan) inheritAbove(n *node, main *entry, files []string) {
 }
 
 // inheritBelow has a folder that is an object be the item that files in it were together, where there is nothing else in it.
-func (s *scan) inheritBelow(path string, e *entry) {
+func inheritBelow(s *scan, path string, e *entry) {
 	n := s.now[path]
 	if n == nil || e.item != "" || !e.verdict.isObject() || s.open[path] {
 		return
@@ -208,4 +212,37 @@ func (s *scan) inheritBelow(path string, e *entry) {
 	if main != nil && others > 0 {
 		e.item, e.moved, main.item, n.changed = main.item, true, "", true
 	}
+}
+
+// heard is what the rules said of an entry, or why they were not asked.
+func heard(s *scan, dir string, e *entry, o *recognise.Outcome, err error) (recognised, error) {
+	var broken *layout.FileError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return recognised{verdict: e.verdict, vanished: true}, nil
+	case ofStore(err):
+		why := "could not be looked into: " + plainText(err)
+		s.problem(join(dir, e.name), why)
+		return waiting(s, join(dir, e.name), e, why), nil
+	case errors.As(err, &broken):
+		noteFault(s, *broken)
+		return waiting(s, join(dir, e.name), e, "waits: "+err.Error()), nil
+	case err != nil:
+		return recognised{}, err
+	}
+	r := recognised{verdict: verdictOf(o, e.kind), workflow: o.Workflow}
+	if o.Whole {
+		r.whole = o
+	}
+	return r, nil
+}
+
+// ownErrors are of this process and its machine, whatever it reads.
+var ownErrors = []unix.Errno{unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.ENOSPC, unix.EDQUOT, unix.EINTR}
+
+// ofStore reports whether the store, or the way to it, would not give what was asked of it: a damaged or hung file system has many
+// words for that, and the rest of it is catalogued all the same.
+func ofStore(err error) bool {
+	no := unix.Errno(0)
+	return errors.As(err, &no) && !slices.Contains(ownErrors, no)
 }

@@ -17,7 +17,7 @@ func besideOf(m layout.Manifest) ([]string, error) {
 }
 
 // besideIn is besideOf of what an item is now: none where a step made a content of its own.
-func (c *Checks) besideIn(m layout.Manifest) ([]string, error) {
+func besideIn(c *Checks, m layout.Manifest) ([]string, error) {
 	if !c.folder.InPlace(m) {
 		return nil, nil
 	}

@@ -271,7 +271,7 @@ func (o ownCopies) content(ctx context.Context) (found layout.FixityCheck, err e
 		return found, os.ErrNotExist
 	}
 	found.Path = o.c.shown(path)
-	beside, err := o.c.besideIn(o.r.Manifest)
+	beside, err := besideIn(o.c, o.r.Manifest)
 	if err == nil {
 		found.Files, found.Bytes, err = compare(ctx, path, beside, o.r.inventory, o.r.pace)
 	}

@@ -194,7 +194,7 @@ func (h handing) object(ctx context.Context, out *Retrieved) error {
 	if archive.FormatOfName(filepath.Base(out.To)) != archive.None {
 		return fault.New(fault.Refused, fmt.Sprintf("item %s was not deposited yet; its object can be had as a folder", r.Manifest.Item.Short()))
 	}
-	beside, err := h.c.besideIn(r.Manifest)
+	beside, err := besideIn(h.c, r.Manifest)
 	if err != nil {
 		return err
 	}

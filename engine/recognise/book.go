@@ -219,7 +219,7 @@ func (f *facts) judge(ctx context.Context, rules []*Rule, folderType string, o O
 			break
 		}
 	}
-	if best != nil && best.verdict == Maybe && (alone || o.Particular) && kind == KindFolder && f.holdsSets(ctx, rules) {
+	if best != nil && best.verdict == Maybe && (alone || o.Particular) && kind == KindFolder && holdsSets(ctx, f, rules) {
 		best = nil
 	}
 	if best == nil {
