@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -275,5 +276,55 @@ func TestShelfIsRecognise(t *testing.T) {
 	})
 	if whole == 0 {
 		t.Error("no outcome was whole")
+	}
+}
+
+// In a folder of a catalog those files are together that would be as a drop that is split; an object is what the rules take.
+func TestFilesTogetherOnAShelf(t *testing.T) {
+	b := NewBook(append(shipped(t), rules(t, `rules:
+  - {name: pages, match: {sets: {main: '^(?<base>.+)\.page$', optional: ['${base}.note'], max: 1}, not: {xml: [{file: '${base}.note', path: /note/secret, is: 'yes'}]}}, type: page}
+`)))
+	names := []string{"map.tif", "map.tfw", "map_2.tif", "map_2.tfw", "map_2.prj", "map.prj", "lonely.tfw", "bare.tif", "roads.shp", "roads.shx", "roads.dbf", "roads.cpg", "half.shp", "half.shx",
+		"notes.txt", "1.page", "1.note", "2.page", "2.note"}
+	files := map[string]string{}
+	for _, name := range names {
+		files[name] = "x"
+	}
+	files["1.note"], files["2.note"] = "<note/>", "<note><secret>yes</secret></note>"
+	root := tree(t, "root", map[string]string{})
+	for name, text := range files {
+		if err := os.MkdirAll(filepath.Join(root, "in"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, "in", name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := b.Survey(root, "maps", Options{Particular: true}, func(path string) Listed { return onDisk{b, root, path} })
+	h := s.Shelf("in")
+	defer h.Close()
+	slices.Sort(names)
+	all, err := h.Sets(t.Context(), names)
+	if err != nil || !h.MayHaveSets() {
+		t.Fatal(h.MayHaveSets(), err)
+	}
+	got := map[string]string{}
+	for _, one := range all {
+		o, err := h.Set(t.Context(), one)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[one.Name+": "+strings.Join(one.Files, " ")] = o.Rule
+	}
+	want := map[string]string{"map: map.tif map.prj map.tfw": "images/one", "map_2: map_2.tif map_2.prj map_2.tfw": "images/one", "roads: roads.shp roads.cpg roads.dbf roads.shx": "shapefiles/one",
+		"1: 1.page 1.note": "test/pages", "2: 2.page 2.note": ""}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, expected %v", got, want)
+	}
+	if s.Shelf("").MayHaveSets() != true { // what lies below may be meant: the names decide
+		t.Error("the endings of the root hide those below")
+	}
+	if none, err := s.Shelf("").Sets(t.Context(), []string{"a.txt"}); err != nil || none != nil {
+		t.Errorf("%v, %v of a folder without maps", none, err)
 	}
 }
