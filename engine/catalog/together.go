@@ -68,7 +68,10 @@ func together(ctx context.Context, s *scan, shelf *recognise.Shelf, n *node, aga
 	}
 	found, err := shelf.Sets(ctx, mayBeTogether(s, n))
 	if err != nil {
-		if n.state != Unread && waits(err) != nil || ctx.Err() != nil {
+		many := (*recognise.TooManyError)(nil)
+		if errors.As(err, &many) {
+			s.problem(n.path, many.Error())
+		} else if n.state != Unread && waits(err) != nil || ctx.Err() != nil {
 			return nil, err
 		}
 		for _, name := range slices.Concat(values(n.sets())...) { // until that is put right

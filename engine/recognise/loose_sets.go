@@ -2,6 +2,7 @@ package recognise
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -170,7 +171,8 @@ func (h *Shelf) setRules() ([]*Rule, error) {
 	return rules, nil
 }
 
-// Sets finds the files of the folder that belong together, among these names, which are sorted.
+// Sets finds the files of the folder that belong together, among these names, which are sorted. A *TooManyError says that they
+// are not told.
 func (h *Shelf) Sets(ctx context.Context, names []string) (all []Together, err error) {
 	rules, err := h.setRules()
 	if err != nil {
@@ -183,6 +185,9 @@ func (h *Shelf) Sets(ctx context.Context, names []string) (all []Together, err e
 	for _, r := range rules {
 		if slices.ContainsFunc(h.b.sieve.needs[r], func(wanted Endings) bool { return !ends.meets(wanted) }) {
 			continue // what it asks for lies in folders inside
+		}
+		if len(names) > maxNames {
+			return nil, &TooManyError{fmt.Sprintf("more than %d files lie in it: which belong together is not told", maxNames)}
 		}
 		found, taken := h.b.join(ctx, r, h.root.Collection, h.dir, names, false)
 		all = append(all, found...)

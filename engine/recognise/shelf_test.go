@@ -1,6 +1,7 @@
 package recognise
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -323,6 +324,14 @@ func TestFilesTogetherOnAShelf(t *testing.T) {
 	}
 	if s.Shelf("").MayHaveSets() != true { // what lies below may be meant: the names decide
 		t.Error("the endings of the root hide those below")
+	}
+	many := make([]string, maxNames+1)
+	for i := range many {
+		many[i] = fmt.Sprintf("%06d.shp", i)
+	}
+	many = append(many, "x.dbf", "x.shx")
+	if _, err := h.Sets(t.Context(), many); !errors.As(err, new(*TooManyError)) {
+		t.Errorf("%v of more names than are looked at", err)
 	}
 	if none, err := s.Shelf("").Sets(t.Context(), []string{"a.txt"}); err != nil || none != nil {
 		t.Errorf("%v, %v of a folder without maps", none, err)
