@@ -13,7 +13,7 @@ import (
 // TestWhatAProgramLeftRunning: what the program of a killed engine started has ended before the target is asked; what began a session of
 // its own goes on, and so does what runs for others.
 func TestWhatAProgramLeftRunning(t *testing.T) {
-	c := commandOutlet{argv: []string{"sh", "-c", "exit 77", "--"}, root: t.TempDir()}
+	c := commandOutlet{argv: []string{"sh", "-c", "exit 77", "--"}, root: t.TempDir(), timeout: time.Minute}
 	left := func(own bool, key string) *exec.Cmd {
 		cmd := exec.Command("sh", "-c", "sleep 1000 & wait")
 		cmd.Env = append(os.Environ(), append(c.known(parcel{Key: key}), "BAGPIPE_ACT=put")...)
