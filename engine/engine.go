@@ -113,7 +113,9 @@ func Open(ctx context.Context, root string, o Options) (_ *Engine, err error) {
 	if err != nil {
 		return nil, err
 	}
-	e.Ledger.Clone = clone
+	if e.Ledger.Clone = clone; clone {
+		e.Ledger.Seat.Bar(gitstore.ErrReadOnly)
+	}
 	if !o.ReadOnly {
 		if err := e.Ledger.CheckOwner(); err != nil {
 			return nil, err

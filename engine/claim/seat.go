@@ -17,6 +17,8 @@ type Seat struct {
 	host Host
 	now  func() time.Time
 
+	none error // why no process has one here; nil: it may take one
+
 	mu   sync.Mutex // guards self
 	self *Engine    // nil until the first act
 }
@@ -28,10 +30,16 @@ func NewSeat(root string, id layout.EngineID, h Host, now func() time.Time) *Sea
 	return &Seat{root: root, id: id, host: h, now: now}
 }
 
+// Bar has the seat refused with an error, before anybody takes it: a clone, which has none, would be a workspace by that.
+func (s *Seat) Bar(why error) { s.none = why }
+
 // Engine registers this process as a living engine, once.
 func (s *Seat) Engine() (*Engine, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.none != nil {
+		return nil, s.none
+	}
 	if s.self != nil {
 		return s.self, nil
 	}
