@@ -95,7 +95,7 @@ func (s sheets) expected() map[string][]string {
 	for name := range s.held {
 		base, _, _ := strings.Cut(path.Base(name), ".")
 		if base = path.Join(path.Dir(name), base); s.held[base+".tif"] != nil && s.held[base+".tfw"] != nil {
-			name, objects[base+".tif"] = base+".tif", append(objects[base+".tif"], path.Base(name))
+			objects[base+".tif"] = append(objects[base+".tif"], path.Base(name))
 		} else {
 			objects[name] = []string{path.Base(name)}
 		}
