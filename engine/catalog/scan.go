@@ -193,9 +193,11 @@ func (s *scan) run(ctx context.Context) (err error) {
 	if len(s.book.Broken) > 0 {
 		return s.book.Broken[0]
 	}
-	if s.passed, err = c.Settings.Drops(s.cat.Collection).Settling().Passed(); err != nil {
+	ignored, err := c.Settings.Drops(s.cat.Collection).Settling().Passed()
+	if err != nil {
 		return err
 	}
+	s.passed = func(name string) bool { return ignored(name) || s.book.KeepsOut(name, false) }
 	if s.old, s.complete, err = s.k.load(s.cat.Name); err != nil {
 		return err
 	}

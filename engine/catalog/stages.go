@@ -277,14 +277,13 @@ func (s *scan) recogniseAll(ctx context.Context, n *node, again bool) (of map[st
 func (s *scan) askAll(ctx context.Context, shelf *recognise.Shelf, n *node, due []*entry, sets map[string]recognised) ([]recognised, error) {
 	said := make([]recognised, len(due))
 	var looks []int
-	passes := func(name string) bool { return s.passed(name) || s.shelves.KeepsOut(name, false) }
-	passed := n.path != "" && slices.ContainsFunc(strings.Split(n.path, "/"), passes)
+	passed := n.path != "" && slices.ContainsFunc(strings.Split(n.path, "/"), s.passed)
 	for i, e := range due {
 		if r, is := sets[e.name]; is {
 			said[i] = r
 			continue
 		}
-		if passed || passes(e.name) {
+		if passed || s.passed(e.name) {
 			said[i].verdict = no
 			continue
 		}
@@ -316,7 +315,7 @@ func (s *scan) askAll(ctx context.Context, shelf *recognise.Shelf, n *node, due 
 	}
 	err := g.Wait()
 	for i, e := range due {
-		if said[i].verdict.isObject() && s.shelves.KeepsOut(e.name, true) {
+		if said[i].verdict.isObject() && s.book.KeepsOut(e.name, true) {
 			said[i] = recognised{verdict: no}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -74,7 +75,7 @@ func together(ctx context.Context, s *scan, shelf *recognise.Shelf, n *node, aga
 		} else if n.state != Unread && waits(err) != nil || ctx.Err() != nil {
 			return nil, err
 		}
-		for _, name := range slices.Concat(values(n.sets())...) { // until that is put right
+		for _, name := range slices.Concat(slices.Collect(maps.Values(n.sets()))...) { // until that is put right
 			sets[name] = recognised{verdict: with, stays: true}
 		}
 		return sets, nil
@@ -97,20 +98,13 @@ func together(ctx context.Context, s *scan, shelf *recognise.Shelf, n *node, aga
 	return sets, nil
 }
 
-func values(of map[string][]string) (all [][]string) {
-	for _, names := range of {
-		all = append(all, names)
-	}
-	return all
-}
-
 // mayBeTogether gives the names of the files that rules may have together.
 func mayBeTogether(s *scan, n *node) (names []string) {
 	if n.path != "" && slices.ContainsFunc(strings.Split(n.path, "/"), s.passed) {
 		return nil
 	}
 	for i := range n.all() {
-		if e := &n.all()[i]; e.kind == file && e.isThere() && e.name != recognise.MarkerName && !s.passed(e.name) {
+		if e := &n.all()[i]; e.kind == file && e.isThere() && e.name != recognise.MarkerName && !s.passed(e.name) && !s.book.KeepsOut(e.name, true) {
 			names = append(names, e.name)
 		}
 	}

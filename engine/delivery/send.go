@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"time"
 
 	"bagpipe/engine/fault"
@@ -113,12 +112,12 @@ func (k *Keeper) sendAll(ctx context.Context, b book, patience time.Duration, to
 		if !k.open[id] {
 			continue
 		}
-		stays := false
 		o, kept, err := sendable(k, id)
 		if err != nil {
 			return err
 		}
-		if stays = kept && o != nil; o != nil {
+		stays := kept && o != nil
+		if o != nil {
 			for to, d := range o.delivery.Targets {
 				if actAt(k, id, to, d, kept) != nil {
 					due[to] = append(due[to], id)
@@ -128,10 +127,9 @@ func (k *Keeper) sendAll(ctx context.Context, b book, patience time.Duration, to
 		}
 		k.open[id] = !stays
 	}
-	var turn sync.Mutex // held while told is called
 	tell := func(t Told) {
-		turn.Lock()
-		defer turn.Unlock()
+		k.senders.telling.Lock()
+		defer k.senders.telling.Unlock()
 		told(t)
 	}
 	return k.senders.send(ctx, due, patience, func(ctx context.Context, id layout.ItemID, to layout.Name) error {

@@ -22,6 +22,8 @@ type senders struct {
 	all   sync.WaitGroup
 	moved chan struct{} // has room for one: something ended
 
+	telling sync.Mutex // held while somebody is told of a delivery, also of what an earlier pass left to itself
+
 	mu     sync.Mutex // guards the rest
 	busy   map[layout.Name]bool
 	failed error // of what ended since the last pass

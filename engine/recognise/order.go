@@ -113,6 +113,12 @@ func (b *Book) listed(name string) string {
 	return ""
 }
 
+// KeepsOut reports whether the lists of drops keep out what is called so: those that deny a name all that is in a folder of it, too,
+// and those that allow some all objects of others.
+func (b *Book) KeepsOut(name string, object bool) bool {
+	return b.denied(name) != "" || object && b.listed(name) != ""
+}
+
 // denied gives what keeps a name out; "": nothing does.
 func (b *Book) denied(name string) string {
 	for _, glob := range b.drops.Deny {

@@ -37,12 +37,6 @@ func (b *Book) Survey(root string, collection layout.Name, o Options, known func
 	return s
 }
 
-// KeepsOut reports whether the lists of drops keep out what is called so: those that deny a name all that is in a folder of it, too,
-// and those that allow some all objects of others.
-func (s *Survey) KeepsOut(name string, object bool) bool {
-	return s.b.denied(name) != "" || object && s.b.listed(name) != ""
-}
-
 // Of reports whether there is a survey, and it asks the rules of a book.
 func (s *Survey) Of(b *Book) bool { return s != nil && s.b == b }
 
