@@ -3,9 +3,14 @@ package gitstore
 import (
 	"bytes"
 	"cmp"
+	"compress/zlib"
 	"context"
+	"crypto/sha1"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +19,9 @@ import (
 
 	"bagpipe/engine/gitstore/internal/repo"
 	"bagpipe/layout"
+	"bagpipe/layout/disk"
+
+	"github.com/pjbgf/sha1cd"
 )
 
 // madeMeanwhile tells a line on an entry of a reflog whose commit is there: git lists the
@@ -101,4 +109,125 @@ func ParentsFirst(ctx context.Context, root string, tip, since Hash) ([]Hash, er
 		commits = append(commits, h)
 	}
 	return commits, nil
+}
+
+// damagedPacks gives the objects of the packs that are not sound, and those packs' paths,
+// without their endings.
+func (w *mending) damagedPacks(ctx context.Context) (wanted map[string]bool, packs map[string]bool, err error) {
+	wanted, packs = map[string]bool{}, map[string]bool{}
+	all, err := filepath.Glob(filepath.Join(w.git, "objects", "pack", "*.pack"))
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, pack := range all {
+		base := strings.TrimSuffix(pack, ".pack")
+		if _, err := w.say(ctx, w.git, nil, "verify-pack", base+".idx"); err == nil || ctx.Err() != nil {
+			continue
+		}
+		if made, err := w.indexAnew(ctx, base); err != nil {
+			return nil, nil, err
+		} else if made {
+			w.indexes = append(w.indexes, filepath.Base(base)+".idx")
+			continue
+		}
+		// A damaged index names what the pack never had: what is missing is found below.
+		if index, err := os.ReadFile(base + ".idx"); err == nil && soundIndex(index) {
+			cmd := exec.CommandContext(ctx, "git", "show-index")
+			cmd.Stdin = bytes.NewReader(index)
+			out, _ := cmd.Output()
+			for line := range strings.Lines(string(out)) {
+				if f := strings.Fields(line); len(f) >= 2 {
+					wanted[f[1]] = true
+				}
+			}
+		}
+		packs[base] = true
+	}
+	indexes, err := filepath.Glob(filepath.Join(w.git, "objects", "pack", "*.idx"))
+	for _, index := range indexes { // without its pack it holds nothing: what the branches need is found to be missing below
+		base := strings.TrimSuffix(index, ".idx")
+		if _, errPack := os.Lstat(base + ".pack"); errors.Is(errPack, fs.ErrNotExist) {
+			packs[base] = true
+		}
+	}
+	return wanted, packs, errors.Join(err, ctx.Err())
+}
+
+// soundIndex reports whether the index of a pack has the digest that it ends with.
+func soundIndex(index []byte) bool {
+	n := len(index) - sha1.Size
+	if n < 0 {
+		return false
+	}
+	sum := sha1.Sum(index[:n])
+	return bytes.Equal(sum[:], index[n:])
+}
+
+// indexAnew replaces the index of a pack that is sound; not made: the pack is damaged itself. A crash leaves either index.
+func (w *mending) indexAnew(ctx context.Context, base string) (made bool, err error) {
+	if _, err := os.Lstat(base + ".idx"); err != nil { // it may be a pack that was never published
+		return false, nil
+	}
+	temp := filepath.Join(w.scratch, "index")
+	cmd := exec.CommandContext(ctx, "git", "index-pack", "--no-rev-index", "-o", temp, base+".pack")
+	cmd.Dir = w.scratch
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "GIT_DIR="+os.DevNull) // it compares nothing with the objects that are there
+	said, err := cmd.CombinedOutput()
+	switch {
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case err != nil && saysFull(string(said)):
+		return false, fmt.Errorf("git index-pack: %w: %s", errNoRoom, gitsReason(string(said)))
+	case err != nil:
+		return false, layout.RemoveIfThere(temp)
+	}
+	index, err := os.ReadFile(temp)
+	if err != nil {
+		return false, err
+	}
+	if is, err := os.ReadFile(base + ".idx"); err == nil && bytes.Equal(is, index) {
+		return false, layout.RemoveIfThere(temp)
+	}
+	return true, errors.Join(disk.WriteFile(base+".idx", index, 0o444), layout.RemoveIfThere(base+".rev"), layout.RemoveIfThere(base+".bitmap"), layout.RemoveIfThere(temp))
+}
+
+// damagedLoose lists the loose objects that are not what their names say.
+func (w *mending) damagedLoose() (bad []string, err error) {
+	err = filepath.WalkDir(filepath.Join(w.git, "objects"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if name := d.Name(); name == "pack" || name == "info" {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		name := filepath.Base(filepath.Dir(path)) + d.Name()
+		if _, err := ParseHash(name); err == nil && !soundLoose(path, name) {
+			bad = append(bad, name)
+		}
+		return nil
+	})
+	return bad, err
+}
+
+// soundLoose reports whether a loose object has the digest of its name, and is none of two that were made
+// to have one digest. Git looks for these in all that comes in packs.
+func soundLoose(path, name string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	z, err := zlib.NewReader(f)
+	if err != nil {
+		return false
+	}
+	sum := sha1cd.New().(sha1cd.CollisionResistantHash)
+	if _, err := io.Copy(sum, z); err != nil {
+		return false
+	}
+	digest, collided := sum.CollisionResistantSum(nil)
+	return !collided && hex.EncodeToString(digest) == name
 }

@@ -104,7 +104,7 @@ func (b *Book) check(of ruled) (err error) {
 
 // listed says why the lists keep a drop out.
 func (b *Book) listed(name string) string {
-	if glob := b.denied(name); glob != "" {
+	if glob := denied(b, name); glob != "" {
 		return fmt.Sprintf("is not taken in: lists: drops: deny: in rules/ names %s", glob)
 	}
 	if len(b.drops.Allow) > 0 && !slices.ContainsFunc(b.drops.Allow, func(glob string) bool { return inside(glob, name) }) {
@@ -116,11 +116,11 @@ func (b *Book) listed(name string) string {
 // KeepsOut reports whether the lists of drops keep out what is called so: those that deny a name all that is in a folder of it, too,
 // and those that allow some all objects of others.
 func (b *Book) KeepsOut(name string, object bool) bool {
-	return b.denied(name) != "" || object && b.listed(name) != ""
+	return denied(b, name) != "" || object && b.listed(name) != ""
 }
 
 // denied gives what keeps a name out; "": nothing does.
-func (b *Book) denied(name string) string {
+func denied(b *Book, name string) string {
 	for _, glob := range b.drops.Deny {
 		if inside(glob, name) {
 			return glob
